@@ -6,13 +6,20 @@
 
 /* ------------------------------------------------------------------ the lock of the writers */
 
-static bool batch_of_another(const besom_guard *g) {
-  return in_batch(g) && !besom__is_owner(g->locks);
+static void lock_writer(const besom_guard *g) {
+  if (g->locks) besom__lock_writer(g->locks);
 }
 
-/* Waits for the batch of another thread, up to the time limit. */
-static besom_status wait_for_batch(besom_guard *g) {
-  uint64_t until = besom__monotonic_ns() + g->busy_timeout;
+static void unlock_writer(const besom_guard *g) {
+  if (g->locks) besom__unlock_writer(g->locks);
+}
+
+static bool batch_of_another(const besom_guard *g) {
+  return g->locks && in_batch(g) && !besom__is_owner(g->locks);
+}
+
+/* Waits for the end of the batch of another thread. */
+static besom_status wait_for_batch(besom_guard *g, uint64_t until) {
   bool in_time = true;
   __atomic_add_fetch(&g->batch_waiters, 1, __ATOMIC_RELAXED);
   while (batch_of_another(g) && in_time) in_time = besom__wait_writer(g->locks, until);
@@ -20,24 +27,32 @@ static besom_status wait_for_batch(besom_guard *g) {
   return batch_of_another(g) ? BESOM_BUSY : BESOM_OK;
 }
 
+static uint64_t time_limit(const besom_guard *g) {
+  return besom__monotonic_ns() + g->busy_timeout;
+}
+
 /* Before a batch: those that have waited for the last one go first. Otherwise a thread that begins
    one batch after the other would be faster than they wake up, each time. */
 static besom_status let_waiters_go_first(besom_guard *g) {
-  uint64_t until = besom__monotonic_ns() + g->busy_timeout;
+  uint64_t until = time_limit(g);
   while (g->batch_waiters && !in_batch(g) && besom__wait_writer(g->locks, until)) {
   }
-  return batch_of_another(g) ? wait_for_batch(g) : BESOM_OK;
+  return batch_of_another(g) ? wait_for_batch(g, time_limit(g)) : BESOM_OK;
 }
 
-/* After OK call leave. Errors: LOCKED (a child of fork), READ_ONLY, BUSY. */
-static besom_status enter_for(besom_guard *g, bool batch) {
-  besom_status status = BESOM_OK;
+/* Errors: LOCKED (a child of fork), READ_ONLY. */
+static besom_status may_change(const besom_guard *g) {
   if (!in_own_process(g)) return BESOM_LOCKED;
-  if (g->read_only) return BESOM_READ_ONLY;
-  if (!g->locks) return BESOM_OK;
+  return g->read_only ? BESOM_READ_ONLY : BESOM_OK;
+}
+
+/* After OK call leave. Errors: those of may_change, BUSY. */
+static besom_status enter_for(besom_guard *g, bool batch) {
+  besom_status status = may_change(g);
+  if (status != BESOM_OK || !g->locks) return status;
   besom__lock_writer(g->locks);
   if (batch_of_another(g))
-    status = wait_for_batch(g);
+    status = wait_for_batch(g, time_limit(g));
   else if (batch)
     status = let_waiters_go_first(g);
   if (status != BESOM_OK) besom__unlock_writer(g->locks);
@@ -49,21 +64,22 @@ static besom_status enter(besom_guard *g) {
 }
 
 /* For calls that need the guard without an open transaction of others. */
-static besom_status commit_others(besom_guard *g, besom_status entered) {
-  if (entered == BESOM_OK && g->shared.members) besom__shared_commit(g);
-  return entered;
+static void commit_others(besom_guard *g) {
+  if (g->shared.members) besom__shared_commit(g);
 }
 
 static besom_status enter_alone(besom_guard *g) {
-  return commit_others(g, enter(g));
+  besom_status status = enter(g);
+  if (status == BESOM_OK) commit_others(g);
+  return status;
 }
 
 /* For calls that end a batch. INVALID: this thread has none. */
 static besom_status enter_batch(besom_guard *g) {
   if (!in_own_process(g)) return BESOM_LOCKED;
-  if (g->locks) besom__lock_writer(g->locks);
-  bool own = in_batch(g) && (!g->locks || besom__is_owner(g->locks));
-  if (!own && g->locks) besom__unlock_writer(g->locks);
+  lock_writer(g);
+  bool own = in_batch(g) && !batch_of_another(g);
+  if (!own) unlock_writer(g);
   return own ? BESOM_OK : BESOM_INVALID;
 }
 
@@ -132,15 +148,16 @@ besom_status besom_guard_no_delete(besom_guard *g, const void *key, size_t len) 
 
 bool besom__has_batch(besom_guard *g) {
   if (enter_batch(g) != BESOM_OK) return false;
-  if (g->locks) besom__unlock_writer(g->locks);
+  unlock_writer(g);
   return true;
 }
 
 besom_status besom_guard_begin(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional && !g->read_only) return BESOM_UNSUPPORTED;
-  besom_status status = commit_others(g, enter_for(g, true));
+  besom_status status = enter_for(g, true);
   if (status != BESOM_OK) return status;
+  commit_others(g);
   status = besom__batch_begin(g);
   if (status == BESOM_OK && g->locks) besom__set_owner(g->locks);
   return leave(g, status);
@@ -178,7 +195,7 @@ besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished
 /* Not beside a batch of another thread: its end wakes the background thread. */
 besom_status besom__background_step(besom_guard *g, bool *more) {
   besom__lock_writer(g->locks);
-  if (g->shared.members) besom__shared_commit(g);
+  commit_others(g);
   *more = !in_batch(g);
   besom_status status = *more ? besom__guard_background_step(g) : BESOM_OK;
   if (status != BESOM_OK) count(g, &g->stats.failed_steps, 1);
@@ -187,14 +204,37 @@ besom_status besom__background_step(besom_guard *g, bool *more) {
   return status;
 }
 
-/* The guard with the lower address is locked first, so that two merges cannot wait for each
-   other. */
+/* ------------------------------------------------------------------ merging */
+
+/*
+ * Takes the locks of two guards. The guard with the lower address is locked first, so that two
+ * merges cannot wait for each other. A thread that has a batch in one guard may need the other one
+ * before it ends the batch, so a merge that waits for the batch has neither lock.
+ */
+static besom_status enter_both(besom_guard *first, besom_guard *second) {
+  besom_guard *patient = first->busy_timeout > second->busy_timeout ? first : second;
+  uint64_t until = time_limit(patient);
+  for (besom_status status = BESOM_OK; status == BESOM_OK;) {
+    lock_writer(first);
+    lock_writer(second);
+    besom_guard *busy = batch_of_another(first) ? first : second;
+    if (!batch_of_another(busy)) return BESOM_OK;
+    unlock_writer(busy == first ? second : first);
+    status = wait_for_batch(busy, until);
+    unlock_writer(busy);
+  }
+  return BESOM_BUSY;
+}
+
 besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
   if (!into || !from || into == from) return BESOM_INVALID;
-  besom_guard *first = into < from ? into : from, *second = into < from ? from : into;
-  besom_status status = enter_alone(first);
+  besom_status status = may_change(into);
+  if (status == BESOM_OK) status = may_change(from);
+  if (status == BESOM_OK) status = into < from ? enter_both(into, from) : enter_both(from, into);
   if (status != BESOM_OK) return status;
-  status = enter_alone(second);
-  if (status == BESOM_OK) status = leave(second, besom__guard_merge(into, from));
-  return leave(first, status);
+  commit_others(into);
+  commit_others(from);
+  status = besom__guard_merge(into, from);
+  leave(from, status);
+  return leave(into, status);
 }

@@ -99,6 +99,38 @@ static inline besom_guard_statistics stats_of(const besom_guard *g) {
   return stats;
 }
 
+/* ------------------------------------------------------------------ merging */
+
+/* Two guards, and a merge of them in a thread. The second one is over a store in memory whose
+   commits neither fail nor wait. */
+typedef struct merge_call {
+  besom_guard *into, *from;
+  besom_status status;
+} merge_call;
+
+static inline merge_call open_two(besom_guard_config config) {
+  static const uint8_t seed[16] = "of both guards";
+  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.1, .seed = seed};
+  besom_store *store;
+  merge_call m = {.into = open_guard_of(filter, config)};
+  config.filter = &filter;
+  config.threads = true;
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &m.from), BESOM_OK);
+  return m;
+}
+
+static inline void close_two(merge_call *m) {
+  close_guard(m->into);
+  assert_int_equal(besom_guard_close(m->from), BESOM_OK);
+}
+
+static inline void *merge_in_thread(void *ctx) {
+  merge_call *m = ctx;
+  m->status = besom_guard_merge(m->into, m->from);
+  return NULL;
+}
+
 /* ------------------------------------------------------------------ the tests */
 
 static inline int use_memory(void **state) {

@@ -252,17 +252,6 @@ static void readers_do_not_see_a_commit_that_writes(void **state) {
 
 /* ------------------------------------------------------------------ merging */
 
-typedef struct merge_call {
-  besom_guard *into, *from;
-  besom_status status;
-} merge_call;
-
-static void *merge_in_thread(void *ctx) {
-  merge_call *m = ctx;
-  m->status = besom_guard_merge(m->into, m->from);
-  return NULL;
-}
-
 /* Merges. Returns what another thread sees while the commit writes. The commit may fail. */
 static sight look_beside_merge(merge_call *m, bool fails) {
   pthread_t thread;
@@ -278,25 +267,13 @@ static sight look_beside_merge(merge_call *m, bool fails) {
   return during;
 }
 
-/* The second guard is over a store of its own. It has keys 1, 2 and 3. */
-static besom_guard *open_other(const besom_config *filter, besom_layout layout) {
-  besom_store *store;
-  besom_guard *g;
-  besom_guard_config config = {.filter = filter, .layout = layout};
-  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
-  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
-  put_text(g, 1, "one");
-  put_text(g, 2, "two");
-  put_text(g, 3, "three");
-  return g;
-}
-
 /* get, get_many and scan agree at any time. After a commit that failed, nothing was merged. */
 static void merge_beside_readers(besom_guard_config config) {
-  static const uint8_t seed[16] = "of both guards";
-  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.1, .seed = seed};
-  merge_call m = {open_guard_of(filter, config), open_other(&filter, config.layout), BESOM_OK};
+  merge_call m = open_two(config);
   bool hidden = !config.read_uncommitted;
+  put_text(m.from, 1, "one");
+  put_text(m.from, 2, "two");
+  put_text(m.from, 3, "three");
   put_text(m.into, 2, "old");
   assert_int_equal(besom_guard_sync(m.into), BESOM_OK);
   for (unsigned fails = 2; fails-- > 0;) {
@@ -309,8 +286,7 @@ static void merge_beside_readers(besom_guard_config config) {
   for (uint64_t k = 1; k <= 3; k++) assert_int_equal(besom_guard_delete_u64(m.into, k), BESOM_OK);
   assert_int_equal(stats_of(m.into).keys, 0);
   assert_queries_add_up(m.into);
-  close_guard(m.into);
-  assert_int_equal(besom_guard_close(m.from), BESOM_OK);
+  close_two(&m);
 }
 
 static void readers_see_a_merge_whole(void **state) {

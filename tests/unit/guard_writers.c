@@ -449,6 +449,49 @@ static void those_that_wait_for_a_batch_are_next(void **state) {
   close_guard(g);
 }
 
+/* ------------------------------------------------------------------ merging */
+
+/* A merge that waits for a batch has neither lock: the thread of the batch uses both guards. */
+static void a_merge_waits_for_batches_of_both_guards(void **state) {
+  (void)state;
+  for (unsigned of_from = 0; of_from < 2; of_from++) {
+    pthread_t thread;
+    merge_call m = open_two((besom_guard_config){.busy_timeout_ms = UINT32_MAX});
+    besom_guard *busy = of_from ? m.from : m.into, *other = of_from ? m.into : m.from;
+    assert_int_equal(besom_guard_begin(busy), BESOM_OK);
+    assert_int_equal(pthread_create(&thread, NULL, merge_in_thread, &m), 0);
+    while (!__atomic_load_n(&busy->batch_waiters, __ATOMIC_RELAXED)) usleep(100);
+    assert_int_equal(besom_guard_put_u64(other, 1, "", 0, 0), BESOM_OK);
+    assert_int_equal(besom_guard_put_u64(busy, 2, "", 0, 0), BESOM_OK);
+    assert_int_equal(besom_guard_commit(busy), BESOM_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(m.status, BESOM_OK);
+    assert_int_equal(stats_of(m.into).keys, 2);
+    close_two(&m);
+  }
+}
+
+/* After BUSY, no lock is held. */
+static void a_merge_is_busy_after_its_time_limit(void **state) {
+  (void)state;
+  for (unsigned of_from = 0; of_from < 2; of_from++) {
+    pthread_t thread;
+    merge_call m = open_two((besom_guard_config){.busy_timeout_ms = 1});
+    besom_guard *busy = of_from ? m.from : m.into;
+    assert_int_equal(besom_guard_begin(busy), BESOM_OK);
+    assert_int_equal(pthread_create(&thread, NULL, merge_in_thread, &m), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(m.status, BESOM_BUSY);
+    assert_int_equal(besom_guard_put_u64(m.into, 1, "", 0, 0), BESOM_OK);
+    assert_int_equal(besom_guard_put_u64(m.from, 2, "", 0, 0), BESOM_OK);
+    assert_int_equal(besom_guard_merge(m.into, m.from), BESOM_BUSY); /* its own batch */
+    assert_int_equal(besom_guard_commit(busy), BESOM_OK);
+    assert_int_equal(besom_guard_merge(m.into, m.from), BESOM_OK);
+    assert_int_equal(stats_of(m.into).keys, 2);
+    close_two(&m);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(several_writers_agree_with_their_models),
@@ -459,6 +502,8 @@ int main(void) {
       cmocka_unit_test(a_batch_belongs_to_its_thread),
       cmocka_unit_test(writers_wait_for_the_end_of_a_batch),
       cmocka_unit_test(those_that_wait_for_a_batch_are_next),
+      cmocka_unit_test(a_merge_waits_for_batches_of_both_guards),
+      cmocka_unit_test(a_merge_is_busy_after_its_time_limit),
   };
   return RUN_OVER_BOTH_STORES(tests);
 }
