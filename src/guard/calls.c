@@ -235,6 +235,7 @@ besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
   commit_others(into);
   commit_others(from);
   status = besom__guard_merge(into, from);
+  free_images(into);
   leave(from, status);
   return leave(into, status);
 }

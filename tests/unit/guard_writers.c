@@ -488,6 +488,7 @@ static void a_merge_is_busy_after_its_time_limit(void **state) {
     assert_int_equal(besom_guard_commit(busy), BESOM_OK);
     assert_int_equal(besom_guard_merge(m.into, m.from), BESOM_OK);
     assert_int_equal(stats_of(m.into).keys, 2);
+    assert_int_equal(m.into->images.n, 0);
     close_two(&m);
   }
 }
