@@ -225,13 +225,12 @@ static besom_status no_add(besom_filter *f, besom_digest d) {
   return besom__view_end(&c, add_exception(&c, d, true));
 }
 
+/* Holds a region's lock, too: calls that read the whole filter lock the regions, no stripes. */
 static besom_status no_remove(besom_filter *f, besom_digest d) {
-  struct aqf *a = aqf(f);
-  besom__lock_exceptions(a->sync);
-  bool was_there = besom__exceptions_remove(&a->exceptions, d, true);
-  atomic_store_explicit(&a->sync->exceptions, a->exceptions.count, memory_order_relaxed);
-  besom__unlock_exceptions(a->sync);
-  return was_there ? BESOM_OK : BESOM_NOT_FOUND;
+  struct change c;
+  besom_filter *view = besom__view_begin(&c, f, quotient_of(aqf(f)->sync, d), 0);
+  besom__take_exceptions(&c, d);
+  return besom__view_end(&c, besom__aqf.no_remove(view, d));
 }
 
 /* ------------------------------------------------------------------ whole filters */

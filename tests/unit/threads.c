@@ -7,6 +7,8 @@
 #define _DEFAULT_SOURCE 1 /* threads */
 #include "threads_support.h"
 
+#include <sched.h>
+
 #include "support/u64_forms.h"
 
 static const char *const all_isas[] = {"isa=portable", "isa=avx2", "isa=avx512"};
@@ -318,6 +320,58 @@ static void a_filter_is_consistent_at_every_moment(void **state) {
   besom_free(test.f);
 }
 
+enum { LISTED = 100, PATIENCE = 10000 };
+
+/*
+ * A sink during whose first write another thread removes an entry of the no list, if it can: the
+ * checksums have been computed then. It does not wait for that thread without end, because a save
+ * keeps writers out.
+ */
+struct removing_sink {
+  memory_sink memory;
+  besom_filter *f;
+  pthread_t thread;
+  atomic_bool started, removed;
+};
+
+static void *remove_entry(void *ctx) {
+  struct removing_sink *s = ctx;
+  atomic_store(&s->started, true);
+  expect(no_remove_u64(s->f, key_u64(NEGATIVES, 0)) == BESOM_OK);
+  atomic_store(&s->removed, true);
+  return NULL;
+}
+
+static besom_status write_and_remove(void *ctx, const void *data, size_t len) {
+  struct removing_sink *s = ctx;
+  if (!atomic_load(&s->started)) {
+    expect(pthread_create(&s->thread, NULL, remove_entry, s) == 0);
+    while (!atomic_load(&s->started)) sched_yield();
+    for (int i = 0; i < PATIENCE && !atomic_load(&s->removed); i++) sched_yield();
+  }
+  return s->memory.api.write(s->memory.api.ctx, data, len);
+}
+
+static void a_save_keeps_the_no_list_as_it_is(void **state) {
+  (void)state;
+  besom_config config = config_with(NULL);
+  struct removing_sink s = {.f = make(&config)};
+  besom_sink sink = {.write = write_and_remove, .ctx = &s};
+  besom_filter *copy = NULL;
+  for (size_t i = 0; i < LISTED; i++)
+    assert_int_equal(no_add_u64(s.f, key_u64(NEGATIVES, i)), BESOM_OK);
+  memory_sink_init(&s.memory);
+  assert_int_equal(besom_save(s.f, &sink), BESOM_OK);
+  assert_int_equal(pthread_join(s.thread, NULL), 0);
+  assert_int_equal(besom_load(s.memory.data, s.memory.len, NULL, &copy), BESOM_OK);
+  assert_int_equal(counter_of(copy, "exceptions"), LISTED);
+  assert_int_equal(counter_of(s.f, "exceptions"), LISTED - 1);
+  assert_nothing_wrong(s.f);
+  memory_sink_close(&s.memory);
+  besom_free(copy);
+  besom_free(s.f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_member_is_missed),
@@ -328,6 +382,7 @@ int main(void) {
       cmocka_unit_test(fingerprints_are_extended_by_all_threads),
       cmocka_unit_test(runs_cross_regions),
       cmocka_unit_test(a_filter_is_consistent_at_every_moment),
+      cmocka_unit_test(a_save_keeps_the_no_list_as_it_is),
   };
   return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }
