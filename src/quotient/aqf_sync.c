@@ -53,23 +53,26 @@ static uint64_t credit_step(const struct aqf_sync *sync, uint64_t left) {
   return portion > MAX_CREDIT ? MAX_CREDIT : portion ? portion : 1;
 }
 
-/* Sets has_credits first: a thread that finds no free slot must know that there may be some. */
 void besom__take_credit(struct aqf_sync *sync, struct region *region, uint64_t wanted) {
   while (region->credit < wanted) {
-    uint64_t left = atomic_load_explicit(&sync->free_slots, memory_order_acquire);
+    uint64_t free_slots = atomic_load_explicit(&sync->free_slots, memory_order_acquire),
+             left = free_slots & ~HAS_CREDITS;
     if (!left) return;
     uint64_t n = credit_step(sync, left);
-    if (!atomic_load_explicit(&sync->has_credits, memory_order_relaxed))
-      atomic_store_explicit(&sync->has_credits, true, memory_order_relaxed);
-    if (atomic_compare_exchange_weak_explicit(&sync->free_slots, &left, left - n,
-                                              memory_order_acq_rel, memory_order_relaxed))
+    if (atomic_compare_exchange_weak_explicit(&sync->free_slots, &free_slots,
+                                              (left - n) | HAS_CREDITS, memory_order_acq_rel,
+                                              memory_order_relaxed))
       region->credit += n;
   }
 }
 
+/*
+ * Need not set HAS_CREDITS for what the region keeps: it keeps something only while slots are free,
+ * and the thread that takes the last one sets it.
+ */
 void besom__return_credit(struct aqf_sync *sync, struct region *region) {
-  uint64_t portion =
-      credit_step(sync, atomic_load_explicit(&sync->free_slots, memory_order_relaxed));
+  uint64_t left = atomic_load_explicit(&sync->free_slots, memory_order_relaxed) & ~HAS_CREDITS;
+  uint64_t portion = credit_step(sync, left);
   uint64_t keep = portion > 1 ? portion : 0;
   if (region->credit <= 2 * keep) return;
   atomic_fetch_add_explicit(&sync->free_slots, region->credit - keep, memory_order_acq_rel);
@@ -111,7 +114,6 @@ void besom__publish_counters(const struct aqf *a) {
   struct aqf_sync *sync = a->sync;
   atomic_store_explicit(&sync->free_slots, a->base.head.capacity - member_slots(a),
                         memory_order_release);
-  atomic_store_explicit(&sync->has_credits, false, memory_order_relaxed);
   atomic_store_explicit(&sync->extension_slots, a->counters.slots, memory_order_relaxed);
   atomic_store_explicit(&sync->exceptions, a->exceptions.count, memory_order_relaxed);
   if (a->base.table.further_slots)

@@ -14,6 +14,13 @@
 #define UNKNOWN_COUNT (UINT64_C(1) << 40) /* no thread knows the counter: neither 0 nor full */
 #define STRIPES 16
 
+/*
+ * A bit of free_slots: some region may have credit that it does not need. A thread that read
+ * it from a variable of its own could miss slots: free_slots is 0 before all credits are returned,
+ * and the variable is false after that.
+ */
+#define HAS_CREDITS (UINT64_C(1) << 63)
+
 struct aqf_sync {
   struct qtable query_table; /* the table as queries see it: never written */
   struct region *regions;
@@ -23,11 +30,10 @@ struct aqf_sync {
   _Atomic uint64_t exceptions;              /* how many there are */
   atomic_bool extended;                     /* some fingerprints have extensions, or had */
   atomic_bool has_further_slots;            /* some fingerprints have several slots, or had */
-  atomic_bool has_credits;                  /* some region may have credit that it does not need */
   bool exclusive;                           /* everything is locked, for a change */
   _Atomic uintptr_t writer;                 /* see below: a thread_number, or one of enum writers */
   _Alignas(CACHE_LINE) atomic_bool writing; /* the single writer changes the table */
-  _Alignas(CACHE_LINE) _Atomic uint64_t free_slots; /* of the capacity, without regions' credits */
+  _Alignas(CACHE_LINE) _Atomic uint64_t free_slots;      /* without credits; and HAS_CREDITS */
   _Alignas(CACHE_LINE) _Atomic uint64_t extension_slots; /* as in struct aqf_counters */
   struct spinlock reserve;          /* held by a thread that may use the reserve for extensions */
   struct spinlock stripes[STRIPES]; /* readers of the exceptions hold one, writers all */
@@ -122,8 +128,7 @@ void besom__return_credit(struct aqf_sync *sync, struct region *region);
 
 /* Whether a region without credit may find free slots after all: only lock_all can tell. */
 static inline bool may_have_free_slots(const struct aqf_sync *sync) {
-  return atomic_load_explicit(&sync->free_slots, memory_order_acquire) ||
-         atomic_load_explicit(&sync->has_credits, memory_order_relaxed);
+  return atomic_load_explicit(&sync->free_slots, memory_order_acquire);
 }
 
 #endif

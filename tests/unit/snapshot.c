@@ -1,6 +1,6 @@
 /*
- * Concurrent filters inside: how readers announce themselves (snapshot.h), and the mode in which
- * one thread writes without locked instructions (aqf_sync.h).
+ * Concurrent filters inside: how readers announce themselves (snapshot.h), the mode in which one
+ * thread writes without locked instructions, and the capacity that regions share (aqf_sync.h).
  */
 #include "snapshot.h"
 
@@ -13,12 +13,12 @@
 #include "quotient/aqf_sync.h" /* also core/relaxed.h */
 
 #if defined(BESOM_THREAD_SANITIZER)
-enum { ROUNDS = 4 };
+enum { ROUNDS = 4, TURNS = 20000, TURNS_BESIDE = 2000 };
 #else
-enum { ROUNDS = 20 };
+enum { ROUNDS = 20, TURNS = 1000000, TURNS_BESIDE = 100000 };
 #endif
 
-enum { SLOTS = 1 << 14, KEYS = 3000 };
+enum { SLOTS = 1 << 14, KEYS = 3000, FEW = 5 };
 
 static besom_filter *create(void) {
   besom_filter *f;
@@ -161,6 +161,55 @@ static void a_second_writer_may_come_at_any_time(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ capacity */
+
+/* Asks repeatedly whether slots may be free. */
+struct asking {
+  const struct aqf_sync *sync;
+  _Atomic uint64_t times;
+  atomic_bool done;
+  uint64_t denied;
+};
+
+static void *ask(void *ctx) {
+  struct asking *a = ctx;
+  while (!atomic_load(&a->done)) {
+    a->denied += !may_have_free_slots(a->sync);
+    atomic_fetch_add(&a->times, 1);
+  }
+  return NULL;
+}
+
+/* Inserts until this many slots are free. */
+static void fill_up_to(besom_filter *f, uint64_t left) {
+  for (uint64_t n = current_filter(f->snapshot)->capacity - left; n--;)
+    assert_int_equal(besom_insert_u64(f, n), BESOM_OK);
+}
+
+/* The free slots are credit of a region and then no region's, in turns: always some are free. */
+static void free_slots_are_seen_wherever_they_are(void **state) {
+  (void)state;
+  besom_filter *f = create(), *table = current_filter(f->snapshot);
+  struct asking a = {.sync = sync_of(f)};
+  struct region *region = sync_of(f)->regions;
+  pthread_t thread;
+  fill_up_to(f, FEW);
+  assert_int_equal(pthread_create(&thread, NULL, ask, &a), 0);
+  while (!atomic_load(&a.times)) continue;
+  for (int i = 0, beside = 0; i < TURNS && beside < TURNS_BESIDE; i++) {
+    uint64_t times = atomic_load(&a.times);
+    region_lock(region, true);
+    besom__take_credit(sync_of(f), region, UINT64_MAX);
+    region_unlock(region);
+    besom__unlock_all(besom__lock_all(table, false));
+    beside += atomic_load(&a.times) != times; /* the threads run at the same time */
+  }
+  atomic_store(&a.done, true);
+  pthread_join(thread, NULL);
+  assert_int_equal(a.denied, 0);
+  besom_free(f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_get_slots_of_their_own),
@@ -168,6 +217,7 @@ int main(void) {
       cmocka_unit_test(filters_need_no_asymmetric_fence),
       cmocka_unit_test(the_first_writer_is_single_until_another_one_writes),
       cmocka_unit_test(a_second_writer_may_come_at_any_time),
+      cmocka_unit_test(free_slots_are_seen_wherever_they_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
