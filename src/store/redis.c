@@ -461,7 +461,12 @@ static besom_status redis_write(void *db, const besom_write *changes, size_t n, 
 }
 
 static besom_status redis_sync(void *db) {
-  return ((struct redis_database *)db)->lost ? BESOM_IO : BESOM_OK;
+  struct redis_database *redis = db;
+  struct call_scope scope;
+  begin_call(&scope, redis);
+  besom_status status = redis->lost ? BESOM_IO : BESOM_OK;
+  end_call(&scope);
+  return status;
 }
 
 static besom_status redis_commit_number(void *db, uint64_t *number) {
