@@ -45,9 +45,13 @@ static struct reader announce(struct snapshot_handle *h) {
   return (struct reader){NULL, owns ? &slot->owner : &slot->others[phase], owns};
 }
 
+/*
+ * The load is sequentially consistent like the announcement before it. An acquire load could return
+ * the old filter although the writer that replaced it saw no reader.
+ */
 struct reader besom__snapshot_enter(const besom_filter *f) {
   struct reader r = announce(f->snapshot);
-  r.filter = current_filter(f->snapshot);
+  r.filter = atomic_load(&f->snapshot->current);
   return r;
 }
 
