@@ -174,7 +174,10 @@ BESOM_API besom_status besom_sidecar_may_contain_many(const besom_sidecar *s,
                                                       const besom_bytes *keys, size_t n,
                                                       uint64_t *bitmap);
 
-/* The number of inserts whose commit the sidecar knows of. Take it before a read transaction. */
+/*
+ * The number of inserts whose commit the sidecar knows of, and of rebuilds. Take it before a read
+ * transaction. It is valid for this open sidecar, not for the next one of the same file.
+ */
 BESOM_API uint64_t besom_sidecar_read_point(const besom_sidecar *s);
 
 /*
@@ -183,9 +186,9 @@ BESOM_API uint64_t besom_sidecar_read_point(const besom_sidecar *s);
  * denies is OK.
  *
  * Errors: IS_MEMBER (the key was told of as new since; nothing has changed), BUSY (more than 4096
- * keys were since, so that the sidecar does not know; or this thread has a transaction open, whose
- * deletes may be undone; or a checkpoint is being written), RESERVE_FULL, NO_MEMORY. All of these
- * may be ignored.
+ * keys were since, or a rebuild, so that the sidecar does not know; or this thread has a
+ * transaction open, whose deletes may be undone; or a checkpoint is being written), RESERVE_FULL,
+ * NO_MEMORY. All of these may be ignored.
  */
 BESOM_API besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
                                             uint64_t point);

@@ -84,8 +84,8 @@ struct besom_sidecar {
 
   /* The last inserts. Insert number i, from 0, is in recent[i % RECENT_INSERTS]. */
   besom_digest recent[RECENT_INSERTS];
-  uint64_t inserted, committed; /* numbers of inserts: told, known to be committed */
-  uint64_t recent_from;         /* of the present seed */
+  uint64_t inserted, committed; /* numbers of inserts and rebuilds: told, known to be committed */
+  uint64_t recent_from;         /* of the present filter and seed */
 
   besom_sidecar_statistics stats; /* events only */
 };

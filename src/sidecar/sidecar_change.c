@@ -209,14 +209,18 @@ besom_status besom_sidecar_sync(besom_sidecar *s) {
   return besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp);
 }
 
-/* The digests of recent inserts are of the old seed: reports with an older read point are refused.
-   Returns the old filter. */
+/*
+ * Reports with an older read point are refused: the digests of recent inserts are of the old seed,
+ * and the scan may have read keys that nobody told of. So the exchange counts as an insert, whose
+ * place in recent is not read. No transaction is open: all inserts are committed. Returns the old
+ * filter.
+ */
 static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh, uint64_t stamp) {
   sidecar_lock(s);
   besom_filter *old = s->filter;
   s->filter = fresh;
   s->stamp = stamp;
-  s->recent_from = s->inserted;
+  s->recent_from = s->committed = ++s->inserted;
   s->stats.kept = 0;
   s->stats.origin = BESOM_SIDECAR_REBUILT;
   sidecar_unlock(s);
