@@ -75,10 +75,11 @@ typedef struct besom_sidecar besom_sidecar;
  * update       begins a transaction, calls change(change_ctx, txn), and commits it if that
  *              returned OK.
  * sync         makes all committed transactions survive a power cut.
- * number       the number of transaction txn, or of the last committed one if txn is NULL. If it is
- *              given, numbers must be consecutive, every write transaction of the database must be
- *              logged (besom_sidecar_log_to), and config.stamp is not used: the numbers tell
- *              whether another writer was there.
+ * number       the number of transaction txn, or if txn is NULL of the last committed one that a
+ *              scan would read if it began now: never a higher one. 0: not known. If it is given,
+ *              numbers must be consecutive, every write transaction of the database must be logged
+ *              (besom_sidecar_log_to), and config.stamp is not used: the numbers tell whether
+ *              another writer was there.
  * close        frees ctx.
  */
 typedef struct besom_sidecar_log {
@@ -139,7 +140,8 @@ typedef struct besom_sidecar_config {
  * error. If open fails, log.close is not called.
  *
  * Errors: INVALID, UNKNOWN_KIND, BAD_OPTION, UNSUPPORTED (the kind), LOCKED, CORRUPT (the table of
- * the log has other data), NEWER_VERSION, NO_MEMORY, CANCELLED, IO, DISK_FULL, READ_ONLY, and what
+ * the log has other data), NEWER_VERSION, INCOMPATIBLE (log.number: another writer has committed
+ * meanwhile, or the number is not known), NO_MEMORY, CANCELLED, IO, DISK_FULL, READ_ONLY, and what
  * keys and log return.
  */
 BESOM_API besom_status besom_sidecar_open_sized(const besom_sidecar_config *config,

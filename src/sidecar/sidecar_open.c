@@ -195,6 +195,11 @@ static void sidecar_free(besom_sidecar *s) {
 
 /* ------------------------------------------------------------------ loading or reading all keys */
 
+/* log.number returns 0 if it does not know: then nobody knows whether another writer was there. */
+static bool is_bypassed(const besom_sidecar *s, uint64_t stamp) {
+  return stamp != s->stamp && (stamp != 0 || s->log.number);
+}
+
 /* Loads the checkpoint and replays the log. If they do not fit, s->filter is NULL. */
 static besom_status load(besom_sidecar *s, uint64_t stamp, besom_sidecar_origin *origin) {
   besom_filter *f;
@@ -207,7 +212,7 @@ static besom_status load(besom_sidecar *s, uint64_t stamp, besom_sidecar_origin 
     if (s->has_log) status = besom__sidecar_replay(s, f, &continues);
     if (!continues)
       *origin = BESOM_SIDECAR_LOG_ENDS;
-    else if (stamp != 0 && stamp != s->stamp)
+    else if (is_bypassed(s, stamp))
       *origin = BESOM_SIDECAR_BYPASSED;
   }
   if (status == BESOM_OK && *origin == BESOM_SIDECAR_LOADED)

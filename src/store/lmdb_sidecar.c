@@ -120,14 +120,19 @@ static besom_status log_sync(void *ctx) {
   return status_of(l->env, mdb_env_sync(l->env, 1));
 }
 
-static uint64_t last_transaction(MDB_env *env) {
-  MDB_envinfo info;
-  return mdb_env_info(env, &info) == 0 ? info.me_last_txnid : 0;
+/* The number of the snapshot that a read gets now. While another process commits, mdb_env_info may
+   already tell the next one. */
+static uint64_t snapshot_number(MDB_env *env) {
+  MDB_txn *txn;
+  if (mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0) return 0;
+  uint64_t number = mdb_txn_id(txn);
+  mdb_txn_abort(txn);
+  return number;
 }
 
 static uint64_t log_number(void *ctx, void *txn) {
   const struct lmdb_sidecar *l = ctx;
-  return txn ? mdb_txn_id(txn) : last_transaction(l->env);
+  return txn ? mdb_txn_id(txn) : snapshot_number(l->env);
 }
 
 static void log_close(void *ctx) {
@@ -249,9 +254,11 @@ besom_status besom_sidecar_lmdb_del(besom_sidecar *s, struct MDB_txn *txn, besom
   return status_of(l->env, error);
 }
 
-/* What a write transaction does not find may be there again if it aborts. */
+/* What a write transaction does not find may be there again if it aborts. While one is open, nobody
+   else commits, so that its number is higher than the last. */
 static bool is_committed(const struct lmdb_sidecar *l, MDB_txn *txn) {
-  return mdb_txn_id(txn) <= last_transaction(l->env);
+  MDB_envinfo info;
+  return mdb_env_info(l->env, &info) == 0 && mdb_txn_id(txn) <= info.me_last_txnid;
 }
 
 static bool may_contain(besom_sidecar *s, const struct lmdb_sidecar *l, MDB_txn *txn,

@@ -1,9 +1,11 @@
 /* A sidecar of a table in LMDB: its calls, wrong handles, a full map, writers that bypass it. */
-#define _DEFAULT_SOURCE 1
+#define _GNU_SOURCE /* syscall */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -106,6 +108,24 @@ static void assert_exact(scene *c, uint64_t from, uint64_t to, uint64_t end) {
   for (uint64_t k = 0; k < end; k++)
     assert_int_equal(get(c, txn, k, &value), k >= from && k < to ? BESOM_OK : BESOM_NOT_FOUND);
   mdb_txn_abort(txn);
+}
+
+/* ------------------------------------------------------------------ in the middle of a commit */
+
+/* The sidecar is rebuilt when LMDB has written the meta page of a commit, which readers do not see
+   yet. */
+static scene *rebuilt_in_commit;
+
+/* LMDB, a shared library, finds this function in the program. The meta pages are the first two. */
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *data, size_t len,
+                                                      off_t at) {
+  ssize_t written = syscall(SYS_pwrite64, fd, data, len, at);
+  scene *c = rebuilt_in_commit;
+  if (c && at < 2 * sysconf(_SC_PAGESIZE)) {
+    rebuilt_in_commit = NULL;
+    assert_int_equal(besom_sidecar_rebuild(c->s), BESOM_OK);
+  }
+  return written;
 }
 
 /* ------------------------------------------------------------------ tests */
@@ -264,6 +284,17 @@ static void a_writer_that_bypasses_the_sidecar_is_noticed(void **state) {
   scene_done(&c);
 }
 
+static void bypass(scene *c, uint64_t from, uint64_t to) {
+  MDB_txn *txn;
+  assert_int_equal(mdb_txn_begin(c->env, NULL, 0, &txn), 0);
+  for (uint64_t k = from; k < to; k++) {
+    besom_u64_key bytes = besom_u64(key_u64(MEMBERS, k));
+    MDB_val key = {8, bytes.bytes}, value = {1, "v"};
+    assert_int_equal(mdb_put(txn, c->table, &key, &value, 0), 0);
+  }
+  assert_int_equal(mdb_txn_commit(txn), 0);
+}
+
 /* While the sidecar is open: it does not deny the new key, and refuses to go on without a scan. */
 static void a_writer_beside_an_open_sidecar_is_noticed(void **state) {
   (void)state;
@@ -278,13 +309,7 @@ static void a_writer_beside_an_open_sidecar_is_noticed(void **state) {
   assert_int_equal(put(&c, txn, 500, (besom_bytes){"v", 1}), BESOM_OK);
   assert_int_equal(besom_sidecar_lmdb_abort(c.s, txn), BESOM_OK); /* numbers go on after an abort */
   put_range(&c, 100, 200);
-  assert_int_equal(mdb_txn_begin(c.env, NULL, 0, &txn), 0);
-  for (uint64_t k = 200; k < 300; k++) {
-    besom_u64_key bytes = besom_u64(key_u64(MEMBERS, k));
-    MDB_val key = {8, bytes.bytes}, value = {1, "v"};
-    assert_int_equal(mdb_put(txn, c.table, &key, &value, 0), 0);
-  }
-  assert_int_equal(mdb_txn_commit(txn), 0);
+  bypass(&c, 200, 300);
   assert_exact(&c, 0, 300, 400);
   txn = begin(&c);
   assert_int_equal(put(&c, txn, 300, (besom_bytes){"v", 1}), BESOM_OK);
@@ -296,6 +321,32 @@ static void a_writer_beside_an_open_sidecar_is_noticed(void **state) {
   detach(&c);
   attach(&c, BESOM_SIDECAR_LOADED);
   assert_exact(&c, 0, 400, 500);
+  detach(&c);
+  scene_done(&c);
+}
+
+/* The filter has the keys of the snapshot that the scan read, not those of the commit. */
+static void a_commit_during_a_rebuild_is_noticed(void **state) {
+  (void)state;
+  scene c;
+  scene_init(&c);
+  open_env(&c, 2, (size_t)1 << 24, 0);
+  c.options.every_commit = true;
+  attach(&c, BESOM_SIDECAR_NEW);
+  put_range(&c, 0, 100);
+  rebuilt_in_commit = &c;
+  bypass(&c, 100, 200);
+  assert_null(rebuilt_in_commit);
+  assert_exact(&c, 0, 200, 300);
+  MDB_txn *txn = begin(&c);
+  assert_int_equal(put(&c, txn, 300, (besom_bytes){"v", 1}), BESOM_OK);
+  assert_int_equal(besom_sidecar_lmdb_commit(c.s, txn), BESOM_INCOMPATIBLE);
+  assert_int_equal(besom_sidecar_rebuild(c.s), BESOM_OK);
+  put_range(&c, 200, 300);
+  assert_exact(&c, 0, 300, 400);
+  detach(&c);
+  attach(&c, BESOM_SIDECAR_LOADED);
+  assert_exact(&c, 0, 300, 400);
   detach(&c);
   scene_done(&c);
 }
@@ -331,6 +382,7 @@ int main(void) {
       cmocka_unit_test(a_full_map_loses_nothing),
       cmocka_unit_test(a_writer_that_bypasses_the_sidecar_is_noticed),
       cmocka_unit_test(a_writer_beside_an_open_sidecar_is_noticed),
+      cmocka_unit_test(a_commit_during_a_rebuild_is_noticed),
       cmocka_unit_test(a_table_with_duplicates_has_each_key_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

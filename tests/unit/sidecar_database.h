@@ -30,6 +30,7 @@ typedef struct log_record {
 
 typedef struct database {
   bool has[UNIVERSE];
+  uint64_t number; /* of the transaction that made it */
   log_record records[RECORDS];
   size_t n;
 } database;
@@ -56,6 +57,12 @@ static inline database *db_copy(const database *from) {
     to->records[i].value = heap_array(from->records[i].len + 1, 1);
     memcpy(to->records[i].value, from->records[i].value, from->records[i].len);
   }
+  return to;
+}
+
+static inline database *db_next(const database *from) {
+  database *to = db_copy(from);
+  to->number++;
   return to;
 }
 
@@ -126,7 +133,7 @@ static inline besom_status log_scan(void *ctx, besom_bytes from, besom_table_vis
 static inline besom_status log_update(void *ctx, besom_status (*change)(void *, void *),
                                       void *change_ctx) {
   app *a = ctx;
-  database *txn = db_copy(a->now), *unused = txn;
+  database *txn = db_next(a->now), *unused = txn;
   besom_status status = change(change_ctx, txn);
   if (status == BESOM_OK && log_fails(a)) status = BESOM_IO;
   if (status == BESOM_OK) {
@@ -139,6 +146,12 @@ static inline besom_status log_update(void *ctx, besom_status (*change)(void *, 
 
 static inline besom_status log_sync(void *ctx) {
   return log_fails(ctx) ? BESOM_IO : BESOM_OK;
+}
+
+/* Only tests that say so have it in a->log. */
+static inline uint64_t log_number(void *ctx, void *txn) {
+  const app *a = ctx;
+  return (txn ? (const database *)txn : a->now)->number;
 }
 
 /* ------------------------------------------------------------------ the application */
@@ -238,7 +251,7 @@ static inline void app_crash(app *a) {
 
 static inline database *app_begin(app *a) {
   assert_int_equal(besom_sidecar_begin(a->s), BESOM_OK);
-  return db_copy(a->now);
+  return db_next(a->now);
 }
 
 static inline void app_put(app *a, database *txn, uint64_t k) {

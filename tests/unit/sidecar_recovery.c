@@ -342,6 +342,31 @@ static void writers_that_bypass_the_sidecar_are_noticed_by_the_stamp(void **stat
   }
 }
 
+/* Numbers of transactions that are not known: as those of a database that cannot begin a read. */
+static uint64_t unknown_number(void *ctx, void *txn) {
+  return txn ? log_number(ctx, txn) : 0;
+}
+
+static void writers_that_bypass_the_sidecar_are_noticed_by_the_number(void **state) {
+  (void)state;
+  app a;
+  app_init(&a, true);
+  a.log.number = log_number;
+  app_open(&a, BESOM_SIDECAR_NEW);
+  put_range(&a, 0, 10);
+  app_close(&a);
+  app_open(&a, BESOM_SIDECAR_LOADED);
+  app_close(&a);
+  a.now->has[77] = true;
+  a.now->number++;
+  a.log.number = unknown_number;
+  assert_int_equal(app_try_open(&a), BESOM_INCOMPATIBLE); /* not loaded: it would deny the key */
+  a.log.number = log_number;
+  app_open(&a, BESOM_SIDECAR_BYPASSED);
+  put_range(&a, 10, 20);
+  app_done(&a);
+}
+
 /* ------------------------------------------------------------------ damage */
 
 static void a_damaged_file_is_not_used(void **state) {
@@ -546,6 +571,7 @@ int main(void) {
       cmocka_unit_test(a_file_of_another_database_or_kind_is_refused),
       cmocka_unit_test(a_file_or_log_with_keep_removed_is_not_used_without),
       cmocka_unit_test(writers_that_bypass_the_sidecar_are_noticed_by_the_stamp),
+      cmocka_unit_test(writers_that_bypass_the_sidecar_are_noticed_by_the_number),
       cmocka_unit_test(a_damaged_file_is_not_used),
       cmocka_unit_test(a_damaged_log_is_not_replayed),
       cmocka_unit_test(a_table_with_other_data_is_not_overwritten),
