@@ -43,7 +43,7 @@
  *     calls                                  without config.threads   with config.threads
  *     may_contain and its forms,             beside each other        beside everything
  *     read_point
- *     report, stats                          nothing                  beside everything
+ *     report and its form, stats             nothing                  beside everything
  *     begin, insert, remove, log_to, end,    nothing                  beside the calls above; one
  *     stamp, sync, rebuild, filter                                    thread at a time
  *     close                                  nothing                  nothing
@@ -164,10 +164,16 @@ BESOM_API besom_status besom_sidecar_close(besom_sidecar *s);
 /* -------------------------------------------------------------- queries */
 
 /*
- * may_contain: false is certain for every committed key, and for every key told of as new. An
- * invalid argument is answered true. may_contain_many: as besom_contains_many. may_contain_at is
- * for databases whose stamps ascend (log.number): it answers true if the state that is read has a
- * higher stamp than the filter, because somebody has bypassed the sidecar.
+ * may_contain: false is certain for every key that is committed now, and for every key told of as
+ * new. Not so for a read transaction that is older than the last end with removes, or than the last
+ * rebuild: it still has keys that are denied. Do not ask the filter there, or use may_contain_at.
+ * An invalid argument is answered true. may_contain_many: as besom_contains_many.
+ *
+ * may_contain_at is for databases with log.number: stamp is the number of the state that is read,
+ * and false is certain for this state. The filter is asked if it has all keys of that state.
+ * Otherwise the answer is true: the state is later than the last end, because somebody has bypassed
+ * the sidecar or end is not called yet; or it is older than open, the last rebuild, or the last end
+ * with removes. Without log.number only the first is noticed.
  */
 BESOM_API bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t len);
 BESOM_API bool besom_sidecar_may_contain_at(const besom_sidecar *s, const void *key, size_t len,
@@ -194,6 +200,13 @@ BESOM_API uint64_t besom_sidecar_read_point(const besom_sidecar *s);
  */
 BESOM_API besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
                                             uint64_t point);
+
+/*
+ * The same after may_contain_at: stamp is the number of the state that was read. Further errors:
+ * BUSY (the filter is not asked for this state; a report could deny a key of an older one).
+ */
+BESOM_API besom_status besom_sidecar_report_at(besom_sidecar *s, const void *key, size_t len,
+                                               uint64_t point, uint64_t stamp);
 
 /* -------------------------------------------------------------- changes */
 
@@ -345,7 +358,9 @@ BESOM_API besom_status besom_sidecar_lmdb_del(besom_sidecar *s, struct MDB_txn *
 /*
  * get asks the filter, then the table; *value is valid as long as txn. If the table has no such key
  * the filter learns it. txn: a read transaction begun after `point` was taken, or a write
- * transaction: then nothing is learned. Errors: NOT_FOUND.
+ * transaction: then nothing is learned. Without every_commit, a read transaction that is older than
+ * the last commit with deletes, or than a rebuild, does not find keys that it still has: begin
+ * another one, or read the table itself. Errors: NOT_FOUND.
  */
 BESOM_API besom_status besom_sidecar_lmdb_get(besom_sidecar *s, struct MDB_txn *txn,
                                               besom_bytes key, uint64_t point, besom_bytes *value);

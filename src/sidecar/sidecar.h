@@ -15,6 +15,8 @@
  *   the log's position that it names has it, too. A remove that is replayed twice could take the
  *   fingerprint of another key;
  * - an exception is made only for a key that was not inserted since the state that was read.
+ * Keys of older states may have been removed, or denied by an exception, since. If states have
+ * numbers, the filter is asked only for those from oldest_snapshot to stamp.
  */
 #ifndef BESOM_SIDECAR_SIDECAR_H
 #define BESOM_SIDECAR_SIDECAR_H
@@ -67,6 +69,7 @@ struct besom_sidecar {
   size_t carried; /* of the inserts: from transactions that ended as UNKNOWN */
   size_t logged_inserts, logged_removes; /* by log_to of this transaction */
   bool wrote_record;
+  bool has_removed;    /* keys, since the last commit; also if they are not in removes */
   uint64_t trimmed_to; /* by log_to of this transaction */
 
   /* The log: where the committed records end, and what the checkpoint covers. */
@@ -78,8 +81,9 @@ struct besom_sidecar {
   uint64_t checkpoint;       /* position of the checkpoint */
   uint64_t checkpoint_due;   /* stats.logged that makes end save one */
   uint64_t stamp, logged_stamp;
-  uint64_t record_stamp; /* of the record that was written last, perhaps not committed */
-  uint8_t *record;       /* buffer */
+  uint64_t oldest_snapshot; /* with log.number: no key was removed since this stamp */
+  uint64_t record_stamp;    /* of the record that was written last, perhaps not committed */
+  uint8_t *record;          /* buffer */
   size_t record_size;
 
   /* The last inserts. Insert number i, from 0, is in recent[i % RECENT_INSERTS]. */
@@ -107,6 +111,11 @@ static inline void sidecar_unlock(const besom_sidecar *s) {
 /* Makes room for one more. Errors: NO_MEMORY. */
 besom_status besom__digest_vector_reserve(struct digest_vector *v, const besom_allocator *a);
 void besom__digest_vector_free(struct digest_vector *v, const besom_allocator *a);
+
+/* The filter may deny keys that were removed before the present stamp. */
+static inline void sidecar_leave_snapshots(besom_sidecar *s) {
+  if (s->log.number) s->oldest_snapshot = s->stamp;
+}
 
 /* ------------------------------------------------------------------ sidecar_open.c */
 

@@ -94,6 +94,7 @@ besom_status besom_sidecar_insert(besom_sidecar *s, const void *key, size_t len)
 
 besom_status besom_sidecar_remove(besom_sidecar *s, const void *key, size_t len) {
   if (!s || !s->is_open || (!key && len)) return BESOM_INVALID;
+  s->has_removed = true;
   if (!besom_sidecar_may_contain(s, key, len)) return BESOM_NOT_FOUND;
   besom_status status = besom__sidecar_mark_in_use(s);
   if (status == BESOM_OK) status = besom__digest_vector_reserve(&s->removes, &s->allocator);
@@ -136,6 +137,8 @@ static void commit(besom_sidecar *s) {
     s->oldest = s->trimmed_to;
     s->stats.logged += s->inserts.n + s->removes.n;
   }
+  if (s->has_removed) sidecar_leave_snapshots(s);
+  s->has_removed = false;
   if (s->wrote_record || !s->has_log) s->is_unknown = false;
   close_transaction(s, 0);
 }
@@ -220,6 +223,7 @@ static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh, uint
   besom_filter *old = s->filter;
   s->filter = fresh;
   s->stamp = stamp;
+  sidecar_leave_snapshots(s);
   s->recent_from = s->committed = ++s->inserted;
   s->stats.kept = 0;
   s->stats.origin = BESOM_SIDECAR_REBUILT;
@@ -227,15 +231,20 @@ static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh, uint
   return old;
 }
 
+static uint64_t stamp_now(const besom_sidecar *s) {
+  return s->log.number ? s->log.number(s->log.ctx, NULL) : s->stamp;
+}
+
 /* The new filter is saved first: with it, the file is valid for the same position of the log. */
 besom_status besom_sidecar_rebuild(besom_sidecar *s) {
   besom_filter *fresh;
   if (!s || getpid() != s->process) return BESOM_INVALID;
   if (s->is_open || s->is_unknown) return BESOM_BUSY;
-  /* Taken before the scan: what is committed in between is in the filter or noticed later. */
-  uint64_t stamp = s->log.number ? s->log.number(s->log.ctx, NULL) : s->stamp;
+  uint64_t stamp = stamp_now(s);
   besom_status status = besom__sidecar_build(s, &fresh);
   if (status != BESOM_OK) return status;
+  /* Another writer was there: it is not known which state was read. No state has number 0. */
+  if (stamp_now(s) != stamp) stamp = 0;
   status = besom__sidecar_save(s, fresh, 0, stamp);
   besom_free(status == BESOM_OK ? exchange_filter(s, fresh, stamp) : fresh);
   return status;

@@ -247,6 +247,7 @@ static besom_status attach(besom_sidecar *s, uint64_t stamp, const char **reason
   if (status == BESOM_OK && !s->filter) status = read_all(s, stamp, reason);
   s->stats.origin = origin;
   s->logged_stamp = s->stamp;
+  sidecar_leave_snapshots(s);
   s->changed |= s->stats.replayed > 0;
   return status;
 }

@@ -10,11 +10,16 @@ bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t l
   return yes;
 }
 
+/* The filter has all keys of the state with this stamp. */
+static bool is_complete_for(const besom_sidecar *s, uint64_t stamp) {
+  return stamp >= s->oldest_snapshot && stamp <= s->stamp;
+}
+
 bool besom_sidecar_may_contain_at(const besom_sidecar *s, const void *key, size_t len,
                                   uint64_t stamp) {
   if (!s) return true;
   sidecar_lock_shared(s);
-  bool yes = stamp > s->stamp || besom_contains(s->filter, key, len);
+  bool yes = !is_complete_for(s, stamp) || besom_contains(s->filter, key, len);
   sidecar_unlock(s);
   return yes;
 }
@@ -70,6 +75,20 @@ besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
   s->stats.late_reports += status == BESOM_BUSY || status == BESOM_IS_MEMBER;
   sidecar_unlock(s);
   return accepted ? BESOM_OK : status;
+}
+
+/*
+ * A key that is absent in a later state may be in one that the filter is asked for: nobody told of
+ * its removal yet. The stamp does not fall below that of the report before it is made, except in a
+ * rebuild, which makes the point too old.
+ */
+besom_status besom_sidecar_report_at(besom_sidecar *s, const void *key, size_t len, uint64_t point,
+                                     uint64_t stamp) {
+  if (!s) return BESOM_INVALID;
+  sidecar_lock_shared(s);
+  bool is_complete = is_complete_for(s, stamp);
+  sidecar_unlock(s);
+  return is_complete ? besom_sidecar_report(s, key, len, point) : BESOM_BUSY;
 }
 
 /* ------------------------------------------------------------------ statistics */

@@ -267,6 +267,14 @@ static bool may_contain(besom_sidecar *s, const struct lmdb_sidecar *l, MDB_txn 
                          : besom_sidecar_may_contain(s, key.data, key.len);
 }
 
+static void report(besom_sidecar *s, const struct lmdb_sidecar *l, MDB_txn *txn, besom_bytes key,
+                   uint64_t point) {
+  if (l->every_commit)
+    besom_sidecar_report_at(s, key.data, key.len, point, mdb_txn_id(txn));
+  else
+    besom_sidecar_report(s, key.data, key.len, point);
+}
+
 besom_status besom_sidecar_lmdb_get(besom_sidecar *s, struct MDB_txn *txn, besom_bytes key,
                                     uint64_t point, besom_bytes *value) {
   const struct lmdb_sidecar *l = besom_sidecar_log_ctx(s);
@@ -276,8 +284,7 @@ besom_status besom_sidecar_lmdb_get(besom_sidecar *s, struct MDB_txn *txn, besom
   MDB_val k = to_lmdb(key), v;
   int error = mdb_get(txn, l->table, &k, &v);
   if (error == 0) *value = from_lmdb(v);
-  if (error == MDB_NOTFOUND && is_committed(l, txn))
-    besom_sidecar_report(s, key.data, key.len, point);
+  if (error == MDB_NOTFOUND && is_committed(l, txn)) report(s, l, txn, key, point);
   return status_of(l->env, error);
 }
 

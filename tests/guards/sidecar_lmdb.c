@@ -29,7 +29,8 @@ static void open_env(scene *c, unsigned databases, size_t map, unsigned table_fl
   assert_int_equal(mdb_env_create(&c->env), 0);
   assert_int_equal(mdb_env_set_mapsize(c->env, map), 0);
   assert_int_equal(mdb_env_set_maxdbs(c->env, databases), 0);
-  assert_int_equal(mdb_env_open(c->env, c->data.text, MDB_NOSYNC | MDB_NOSUBDIR, 0666), 0);
+  assert_int_equal(mdb_env_open(c->env, c->data.text, MDB_NOSYNC | MDB_NOSUBDIR | MDB_NOTLS, 0666),
+                   0);
   assert_int_equal(mdb_txn_begin(c->env, NULL, 0, &txn), 0);
   assert_int_equal(mdb_dbi_open(txn, "users", MDB_CREATE | table_flags, &c->table), 0);
   assert_int_equal(mdb_txn_commit(txn), 0);
@@ -87,10 +88,14 @@ static besom_status del(scene *c, MDB_txn *txn, uint64_t k) {
   return besom_sidecar_lmdb_del(c->s, txn, (besom_bytes){key.bytes, 8});
 }
 
-static besom_status get(scene *c, MDB_txn *txn, uint64_t k, besom_bytes *value) {
+static besom_status get_since(scene *c, uint64_t point, MDB_txn *txn, uint64_t k,
+                              besom_bytes *value) {
   besom_u64_key key = besom_u64(key_u64(MEMBERS, k));
-  uint64_t point = besom_sidecar_read_point(c->s);
   return besom_sidecar_lmdb_get(c->s, txn, (besom_bytes){key.bytes, 8}, point, value);
+}
+
+static besom_status get(scene *c, MDB_txn *txn, uint64_t k, besom_bytes *value) {
+  return get_since(c, besom_sidecar_read_point(c->s), txn, k, value);
 }
 
 static void put_range(scene *c, uint64_t from, uint64_t to) {
@@ -351,6 +356,57 @@ static void a_commit_during_a_rebuild_is_noticed(void **state) {
   scene_done(&c);
 }
 
+/* A read transaction keeps a key that is deleted meanwhile, and does not get one that is put. */
+static void a_read_transaction_keeps_its_keys(void **state) {
+  (void)state;
+  scene c;
+  besom_bytes value;
+  MDB_txn *old, *txn;
+  scene_init(&c);
+  open_env(&c, 2, (size_t)1 << 24, 0);
+  c.options.every_commit = true;
+  attach(&c, BESOM_SIDECAR_NEW);
+  put_range(&c, 0, 100);
+  uint64_t point = besom_sidecar_read_point(c.s);
+  assert_int_equal(mdb_txn_begin(c.env, NULL, MDB_RDONLY, &old), 0);
+  txn = begin(&c);
+  for (uint64_t k = 0; k < 50; k++) assert_int_equal(del(&c, txn, k), BESOM_OK);
+  assert_int_equal(put(&c, txn, 100, (besom_bytes){"v", 1}), BESOM_OK);
+  assert_int_equal(besom_sidecar_lmdb_commit(c.s, txn), BESOM_OK);
+  for (uint64_t k = 0; k < 200; k++)
+    assert_int_equal(get_since(&c, point, old, k, &value), k < 100 ? BESOM_OK : BESOM_NOT_FOUND);
+  mdb_txn_abort(old);
+  assert_exact(&c, 50, 101, 200);
+  detach(&c);
+  scene_done(&c);
+}
+
+/* Another writer deletes a key: what a later read transaction does not find is not reported. */
+static void a_read_transaction_keeps_keys_that_another_writer_deletes(void **state) {
+  (void)state;
+  scene c;
+  besom_bytes value;
+  MDB_txn *old, *txn;
+  scene_init(&c);
+  open_env(&c, 2, (size_t)1 << 24, 0);
+  c.options.every_commit = true;
+  attach(&c, BESOM_SIDECAR_NEW);
+  put_range(&c, 0, 100);
+  assert_int_equal(mdb_txn_begin(c.env, NULL, MDB_RDONLY, &old), 0);
+  assert_int_equal(mdb_txn_begin(c.env, NULL, 0, &txn), 0);
+  besom_u64_key bytes = besom_u64(key_u64(MEMBERS, 7));
+  MDB_val key = {8, bytes.bytes};
+  assert_int_equal(mdb_del(txn, c.table, &key, NULL), 0);
+  assert_int_equal(mdb_txn_commit(txn), 0);
+  assert_int_equal(mdb_txn_begin(c.env, NULL, MDB_RDONLY, &txn), 0);
+  assert_int_equal(get(&c, txn, 7, &value), BESOM_NOT_FOUND);
+  mdb_txn_abort(txn);
+  assert_int_equal(get(&c, old, 7, &value), BESOM_OK);
+  mdb_txn_abort(old);
+  detach(&c);
+  scene_done(&c);
+}
+
 /* A key with several values is one key. */
 static void a_table_with_duplicates_has_each_key_once(void **state) {
   (void)state;
@@ -383,6 +439,8 @@ int main(void) {
       cmocka_unit_test(a_writer_that_bypasses_the_sidecar_is_noticed),
       cmocka_unit_test(a_writer_beside_an_open_sidecar_is_noticed),
       cmocka_unit_test(a_commit_during_a_rebuild_is_noticed),
+      cmocka_unit_test(a_read_transaction_keeps_its_keys),
+      cmocka_unit_test(a_read_transaction_keeps_keys_that_another_writer_deletes),
       cmocka_unit_test(a_table_with_duplicates_has_each_key_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -422,6 +422,97 @@ static void a_report_from_before_a_rebuild_is_refused_without_an_insert(void **s
   }
 }
 
+/* ------------------------------------------------------------------ readers of older snapshots */
+
+static bool may_contain_at(const app *a, uint64_t k, uint64_t number) {
+  besom_u64_key key = key_of(k);
+  return besom_sidecar_may_contain_at(a->s, key.bytes, 8, number);
+}
+
+/* The filter is asked for this snapshot: it denies a key that was reported. */
+static void assert_asked(app *a, uint64_t k, uint64_t number) {
+  assert_int_equal(report(a, k, besom_sidecar_read_point(a->s)), BESOM_OK);
+  assert_false(may_contain_at(a, k, number));
+}
+
+/* With keep_removed, the filter has the key until a reader of the newest state reports it. */
+static void a_snapshot_keeps_the_keys_that_were_removed_since(void **state) {
+  (void)state;
+  for (int keep_removed = 0; keep_removed < 2; keep_removed++) {
+    app a;
+    app_init(&a, true);
+    a.log.number = log_number;
+    a.config.keep_removed = keep_removed;
+    app_open(&a, BESOM_SIDECAR_NEW);
+    put_range(&a, 0, 10);
+    uint64_t with_key = a.now->number;
+    assert_asked(&a, 100, with_key);
+    delete_range(&a, 7, 8);
+    assert_asked(&a, 7, a.now->number);
+    assert_true(may_contain_at(&a, 7, with_key));
+    uint64_t without_key = a.now->number;
+    put_range(&a, 10, 20); /* removes nothing */
+    assert_asked(&a, 7, without_key);
+    assert_true(may_contain_at(&a, 7, with_key));
+    assert_int_equal(besom_sidecar_rebuild(a.s), BESOM_OK);
+    assert_true(may_contain_at(&a, 7, with_key));
+    assert_asked(&a, 7, a.now->number);
+    app_close(&a);
+    app_open(&a, BESOM_SIDECAR_LOADED);
+    assert_true(may_contain_at(&a, 7, with_key));
+    assert_asked(&a, 7, a.now->number);
+    app_done(&a);
+  }
+}
+
+/* The reader reads a state whose transaction is committed and not ended. */
+static void a_report_of_a_state_that_is_not_ended_is_refused(void **state) {
+  (void)state;
+  app a;
+  app_init(&a, true);
+  a.log.number = log_number;
+  app_open(&a, BESOM_SIDECAR_NEW);
+  put_range(&a, 0, 10);
+  uint64_t point = besom_sidecar_read_point(a.s), before = a.now->number;
+  besom_u64_key key = key_of(7), absent = key_of(100);
+  assert_int_equal(besom_sidecar_report_at(a.s, absent.bytes, 8, point, before), BESOM_OK);
+  assert_int_equal(besom_sidecar_report_at(a.s, key.bytes, 8, point, before + 1), BESOM_BUSY);
+  assert_int_equal(besom_sidecar_report_at(a.s, key.bytes, 8, point, 0), BESOM_BUSY);
+  assert_true(may_contain_at(&a, 7, before));
+  assert_int_equal(app_stats(&a).reports, 1);
+  app_done(&a);
+}
+
+/* Another writer deletes a key after the number was taken, before the scan. */
+static besom_status delete_and_rewind(void *ctx) {
+  app *a = ctx;
+  a->now->has[5] = false;
+  a->now->number++;
+  return keys_rewind(ctx);
+}
+
+static void a_rebuild_denies_no_key_of_the_state_before_its_scan(void **state) {
+  (void)state;
+  app a;
+  app_init(&a, true);
+  a.log.number = log_number;
+  a.keys.size_hint = 10;
+  app_open(&a, BESOM_SIDECAR_NEW);
+  put_range(&a, 0, 10);
+  app_close(&a);
+  a.keys.rewind = delete_and_rewind;
+  app_open(&a, BESOM_SIDECAR_LOADED);
+  uint64_t before = a.now->number;
+  assert_int_equal(besom_sidecar_rebuild(a.s), BESOM_OK);
+  assert_int_equal(a.now->number, before + 1);
+  assert_true(may_contain_at(&a, 5, before));
+  assert_true(may_contain_at(&a, 100, before + 1));
+  database *txn = app_begin(&a);
+  assert_int_equal(besom_sidecar_log_to(a.s, txn), BESOM_INCOMPATIBLE);
+  app_abort(&a, txn);
+  app_done(&a);
+}
+
 /* ------------------------------------------------------------------ processes */
 
 static void a_second_sidecar_of_one_file_is_refused(void **state) {
@@ -482,6 +573,9 @@ int main(void) {
       cmocka_unit_test(a_cancelled_rebuild_changes_nothing),
       cmocka_unit_test(a_report_from_before_a_rebuild_is_refused),
       cmocka_unit_test(a_report_from_before_a_rebuild_is_refused_without_an_insert),
+      cmocka_unit_test(a_snapshot_keeps_the_keys_that_were_removed_since),
+      cmocka_unit_test(a_report_of_a_state_that_is_not_ended_is_refused),
+      cmocka_unit_test(a_rebuild_denies_no_key_of_the_state_before_its_scan),
       cmocka_unit_test(a_second_sidecar_of_one_file_is_refused),
       cmocka_unit_test(the_child_of_a_fork_writes_nothing),
   };

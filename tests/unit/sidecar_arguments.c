@@ -11,6 +11,7 @@ static void no_sidecar_is_invalid(void **state) {
   assert_int_equal(besom_sidecar_may_contain_many(NULL, &key, 1, &bitmap), BESOM_INVALID);
   assert_int_equal(besom_sidecar_read_point(NULL), 0);
   assert_int_equal(besom_sidecar_report(NULL, "k", 1, 0), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_report_at(NULL, "k", 1, 0, 0), BESOM_INVALID);
   assert_int_equal(besom_sidecar_begin(NULL), BESOM_INVALID);
   assert_int_equal(besom_sidecar_insert(NULL, "k", 1), BESOM_INVALID);
   assert_int_equal(besom_sidecar_remove(NULL, "k", 1), BESOM_INVALID);
