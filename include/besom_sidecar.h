@@ -45,7 +45,8 @@
  *     read_point
  *     report and its form, stats             nothing                  beside everything
  *     begin, insert, remove, log_to, end,    nothing                  beside the calls above; one
- *     stamp, sync, rebuild, filter                                    thread at a time
+ *     stamp, sync, rebuild                                            thread at a time
+ *     filter, and what is called with it     beside queries           beside queries
  *     close                                  nothing                  nothing
  *   After a fork, only the process that opened the sidecar may use it. The child may call close,
  *   which writes nothing there.
@@ -299,7 +300,11 @@ static inline besom_status besom_sidecar_stats(const besom_sidecar *s,
   return besom_sidecar_stats_sized(s, stats, sizeof *stats);
 }
 
-/* The filter, for besom_stats and besom_counters; valid until the next change. NULL for NULL. */
+/*
+ * The filter, for besom_stats and besom_counters; valid until the next change. NULL for NULL. These
+ * calls do not take the lock of the sidecar: also with config.threads, call them only while no
+ * thread reports or changes anything. Otherwise call besom_sidecar_stats.
+ */
 BESOM_API const besom_filter *besom_sidecar_filter(const besom_sidecar *s);
 
 /* ctx of the log, for libraries that bind a database; NULL without a log. */
