@@ -356,6 +356,29 @@ static void a_commit_during_a_rebuild_is_noticed(void **state) {
   scene_done(&c);
 }
 
+/* LMDB has no slot for another reader: there is neither a number nor a scan. */
+static void a_rebuild_that_cannot_read_changes_nothing(void **state) {
+  (void)state;
+  enum { MOST = 1000 };
+  scene c;
+  MDB_txn *readers[MOST];
+  size_t n = 0;
+  scene_init(&c);
+  open_env(&c, 2, (size_t)1 << 24, 0);
+  c.options.every_commit = true;
+  attach(&c, BESOM_SIDECAR_NEW);
+  put_range(&c, 0, 100);
+  while (n < MOST && mdb_txn_begin(c.env, NULL, MDB_RDONLY, &readers[n]) == 0) n++;
+  assert_true(n < MOST);
+  assert_true(besom_sidecar_rebuild(c.s) != BESOM_OK);
+  assert_int_equal(stats_of(&c).origin, BESOM_SIDECAR_NEW);
+  while (n > 0) mdb_txn_abort(readers[--n]);
+  put_range(&c, 100, 200);
+  assert_exact(&c, 0, 200, 300);
+  detach(&c);
+  scene_done(&c);
+}
+
 /* A read transaction keeps a key that is deleted meanwhile, and does not get one that is put. */
 static void a_read_transaction_keeps_its_keys(void **state) {
   (void)state;
@@ -439,6 +462,7 @@ int main(void) {
       cmocka_unit_test(a_writer_that_bypasses_the_sidecar_is_noticed),
       cmocka_unit_test(a_writer_beside_an_open_sidecar_is_noticed),
       cmocka_unit_test(a_commit_during_a_rebuild_is_noticed),
+      cmocka_unit_test(a_rebuild_that_cannot_read_changes_nothing),
       cmocka_unit_test(a_read_transaction_keeps_its_keys),
       cmocka_unit_test(a_read_transaction_keeps_keys_that_another_writer_deletes),
       cmocka_unit_test(a_table_with_duplicates_has_each_key_once),
