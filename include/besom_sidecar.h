@@ -245,8 +245,12 @@ BESOM_API besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome
  */
 BESOM_API besom_status besom_sidecar_log_to(besom_sidecar *s, void *txn);
 
-/* Tells the number that config.stamp is compared with: that of the open, or the last, transaction.
-   Logged by log_to, and saved by sync and close. */
+/*
+ * Tells the number that config.stamp is compared with: that of the open, or the last, transaction.
+ * Logged by log_to, and saved by sync and close. It says that all keys of this state were told of:
+ * after another writer, read the number first, then call besom_sidecar_rebuild, then this. Errors:
+ * INVALID (log.number tells it); without a log IO, DISK_FULL.
+ */
 BESOM_API besom_status besom_sidecar_stamp(besom_sidecar *s, uint64_t stamp);
 
 /*

@@ -104,7 +104,7 @@ besom_status besom_sidecar_remove(besom_sidecar *s, const void *key, size_t len)
 }
 
 besom_status besom_sidecar_stamp(besom_sidecar *s, uint64_t stamp) {
-  if (!s) return BESOM_INVALID;
+  if (!s || s->log.number) return BESOM_INVALID;
   besom_status status = stamp == s->stamp ? BESOM_OK : besom__sidecar_mark_in_use(s);
   if (status != BESOM_OK) return status;
   sidecar_lock(s);

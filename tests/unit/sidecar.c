@@ -483,6 +483,24 @@ static void a_report_of_a_state_that_is_not_ended_is_refused(void **state) {
   app_done(&a);
 }
 
+/* It would say that the keys of another writer were told of. */
+static void a_stamp_is_refused_if_transactions_have_numbers(void **state) {
+  (void)state;
+  app a;
+  app_init(&a, true);
+  a.log.number = log_number;
+  app_open(&a, BESOM_SIDECAR_NEW);
+  put_range(&a, 0, 10);
+  a.now->has[77] = true;
+  a.now->number++;
+  assert_int_equal(besom_sidecar_stamp(a.s, a.now->number), BESOM_INVALID);
+  assert_true(may_contain_at(&a, 77, a.now->number));
+  assert_int_equal(besom_sidecar_rebuild(a.s), BESOM_OK);
+  put_range(&a, 10, 20);
+  assert_no_false_negatives(&a);
+  app_done(&a);
+}
+
 /* Another writer deletes a key after the number was taken, before the scan. */
 static besom_status delete_and_rewind(void *ctx) {
   app *a = ctx;
@@ -575,6 +593,7 @@ int main(void) {
       cmocka_unit_test(a_report_from_before_a_rebuild_is_refused_without_an_insert),
       cmocka_unit_test(a_snapshot_keeps_the_keys_that_were_removed_since),
       cmocka_unit_test(a_report_of_a_state_that_is_not_ended_is_refused),
+      cmocka_unit_test(a_stamp_is_refused_if_transactions_have_numbers),
       cmocka_unit_test(a_rebuild_denies_no_key_of_the_state_before_its_scan),
       cmocka_unit_test(a_second_sidecar_of_one_file_is_refused),
       cmocka_unit_test(the_child_of_a_fork_writes_nothing),
