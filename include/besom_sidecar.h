@@ -166,8 +166,9 @@ BESOM_API besom_status besom_sidecar_close(besom_sidecar *s);
 
 /*
  * may_contain: false is certain for every key that is committed now, and for every key told of as
- * new. Not so for a read transaction that is older than the last end with removes, or than the last
- * rebuild: it still has keys that are denied. Do not ask the filter there, or use may_contain_at.
+ * new. Not so for a read transaction that is older than the last commit with deletes, or than the
+ * last rebuild: it still has keys that are denied. Do not ask the filter there, or use
+ * may_contain_at.
  * An invalid argument is answered true. may_contain_many: as besom_contains_many.
  *
  * may_contain_at is for databases with log.number: stamp is the number of the state that is read,
