@@ -129,13 +129,21 @@ struct matched {
   const besom_filter *filter;
   besom_digest keys[RESTORE_KEYS];
   size_t n;
-  uint64_t upto; /* the bucket with which the next scan begins; UINT64_MAX: none is left */
+  besom_place next; /* where the next scan begins */
+  bool is_last;
 };
+
+/* A scan begins with a whole bucket, and some of its keys stay matched if the reserve is full. */
+static bool is_before(besom_place at, besom_place next) {
+  return at.bucket == next.bucket && at.rank < next.rank;
+}
 
 static besom_status collect_matched(void *ctx, besom_place at, const besom_record *record) {
   struct matched *m = ctx;
+  if (is_before(at, m->next)) return BESOM_OK;
   if (m->n == RESTORE_KEYS) {
-    m->upto = at.bucket;
+    m->next = at;
+    m->is_last = false;
     return BESOM_END;
   }
   besom_digest digest = besom_hash(m->filter, record->key.data, record->key.len);
@@ -144,13 +152,12 @@ static besom_status collect_matched(void *ctx, besom_place at, const besom_recor
 }
 
 besom_status besom__no_list_restore(besom_guard *g, const struct epoch *epoch) {
-  struct matched m = {.filter = epoch->filter};
+  struct matched m = {.filter = epoch->filter, .next = {.epoch = epoch->number | NO_LISTS}};
   besom_status status = BESOM_OK;
-  while (g->no_keys && m.upto != UINT64_MAX && status == BESOM_OK) {
-    besom_place from = {.epoch = epoch->number | NO_LISTS, .bucket = m.upto};
+  while (g->no_keys && !m.is_last && status == BESOM_OK) {
     m.n = 0;
-    m.upto = UINT64_MAX;
-    status = g->store->ops->scan(g->store, from, collect_matched, &m);
+    m.is_last = true;
+    status = g->store->ops->scan(g->store, m.next, collect_matched, &m);
     for (size_t i = 0; i < m.n && status == BESOM_OK; i++)
       status = count_adapted(g, extend_matches_of(g, epoch, m.keys[i]));
   }

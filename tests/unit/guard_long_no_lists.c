@@ -2,6 +2,7 @@
  * A guard whose filter is so small that a bucket has many keys of the no list: more than a lookup
  * holds without memory. If there is no memory, the call fails and the lists stay as they were.
  */
+#define _DEFAULT_SOURCE 1 /* pthread_rwlock */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,27 +10,33 @@
 
 #include <cmocka.h>
 
+#include "../stores/array_db.h"
 #include "besom_guard.h"
-#include "besom_store.h"
 #include "support/failing_allocator.h"
 #include "support/keys.h"
 
-enum { SLOTS = 16, NO_KEYS = 1200, YES_KEYS = 4 };
+enum { SLOTS = 16, NO_KEYS = 1200, MATCHED_KEYS = 600, YES_KEYS = 4 };
 
 typedef struct lists {
   failing_allocator memory;
   besom_guard *guard;
 } lists;
 
-static void lists_open(lists *l) {
+/* The guard closes the store. */
+static void lists_open_over(lists *l, besom_store *store, double reserve) {
   static const uint8_t seed[16] = "few buckets";
-  besom_config filter = {.kind = "aqf", .slots = SLOTS, .width = 2, .seed = seed, .reserve = 0.5};
+  besom_config filter = {
+      .kind = "aqf", .slots = SLOTS, .width = 2, .seed = seed, .reserve = reserve};
   failing_allocator_init(&l->memory);
   filter.allocator = &l->memory.api;
-  besom_store *store = NULL; /* the guard closes it */
-  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   besom_guard_config config = {.filter = &filter, .grow_at = 2, .rekey_at = 2}; /* neither */
   assert_int_equal(besom_guard_open(&config, store, &l->guard), BESOM_OK);
+}
+
+static void lists_open(lists *l) {
+  besom_store *store = NULL;
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  lists_open_over(l, store, 0.5);
 }
 
 static void lists_close(lists *l) {
@@ -114,10 +121,46 @@ static void no_memory_for_a_long_list_changes_nothing(void **state) {
   lists_close(&l);
 }
 
+static besom_status delete_member(lists *l, uint64_t i) {
+  besom_u64_key key = besom_u64(key_u64(MEMBERS, i));
+  return besom_guard_delete(l->guard, key.bytes, sizeof key.bytes);
+}
+
+/* Puts keys that member 0 matches on the no list, and then member 0. */
+static void match_no_keys(lists *l, uint64_t keys[MATCHED_KEYS]) {
+  assert_int_equal(put(l, 0), BESOM_OK);
+  size_t n = 0;
+  for (uint64_t i = 0; n < MATCHED_KEYS; i++)
+    if (besom_contains_u64(besom_guard_filter(l->guard), key_u64(NEGATIVES, i))) keys[n++] = i;
+  assert_int_equal(delete_member(l, 0), BESOM_OK);
+  for (n = 0; n < MATCHED_KEYS; n++) assert_int_equal(no_put(l, keys[n]), BESOM_OK);
+  assert_int_equal(put(l, 0), BESOM_OK);
+}
+
+/* Without a reserve, keys of the no list stay matched. Opening reads them all, and ends. */
+static void a_bucket_of_matched_no_keys_is_restored(void **state) {
+  (void)state;
+  lists l;
+  array_db db;
+  besom_store *store;
+  uint64_t keys[MATCHED_KEYS];
+  array_db_init(&db);
+  for (int opened = 0; opened < 2; opened++) {
+    assert_int_equal(besom_store_ordered(&array_ops, &db, NULL, &store), BESOM_OK);
+    lists_open_over(&l, store, 0.01);
+    if (!opened) match_no_keys(&l, keys);
+    assert_int_equal(get(&l, MEMBERS, 0), BESOM_OK);
+    for (size_t i = 0; i < MATCHED_KEYS; i++) assert_int_equal(no_has(&l, keys[i]), BESOM_OK);
+    lists_close(&l);
+  }
+  array_db_free(&db);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(many_no_keys_share_a_bucket),
       cmocka_unit_test(no_memory_for_a_long_list_changes_nothing),
+      cmocka_unit_test(a_bucket_of_matched_no_keys_is_restored),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
