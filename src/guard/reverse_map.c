@@ -76,27 +76,29 @@ static besom_status copy_take(struct copy *copy, besom_guard *g, besom_place pos
 }
 
 /* Moves a record to a position that has none. */
-static besom_status move_record(besom_store *store, const struct copy *from, besom_place to) {
+static besom_status move_record(besom_guard *g, const struct copy *from, besom_place to) {
+  besom_store *store = g->store;
   besom_status status = store->ops->append(store, to, &from->record);
   if (status != BESOM_OK) return status;
   status = store->ops->remove(store, from->position);
-  if (status != BESOM_OK) store->ops->remove(store, to);
+  if (status != BESOM_OK) besom__guard_check_undo(g, store->ops->remove(store, to));
   return status;
 }
 
-static besom_status swap_records(besom_store *store, const struct copy *a, const struct copy *b) {
+static besom_status swap_records(besom_guard *g, const struct copy *a, const struct copy *b) {
+  besom_store *store = g->store;
   besom_status status = store->ops->replace(store, a->position, &b->record);
   if (status != BESOM_OK) return status;
   status = store->ops->replace(store, b->position, &a->record);
-  if (status != BESOM_OK) store->ops->replace(store, a->position, &a->record);
+  if (status != BESOM_OK)
+    besom__guard_check_undo(g, store->ops->replace(store, a->position, &a->record));
   return status;
 }
 
-static besom_status exchange_copies(besom_store *store, const struct copy *a,
-                                    const struct copy *b) {
-  if (a->bytes && b->bytes) return swap_records(store, a, b);
-  if (a->bytes) return move_record(store, a, b->position);
-  return b->bytes ? move_record(store, b, a->position) : BESOM_OK;
+static besom_status exchange_copies(besom_guard *g, const struct copy *a, const struct copy *b) {
+  if (a->bytes && b->bytes) return swap_records(g, a, b);
+  if (a->bytes) return move_record(g, a, b->position);
+  return b->bytes ? move_record(g, b, a->position) : BESOM_OK;
 }
 
 static besom_status exchange(void *ctx, const besom_filter *f, const besom_match *a,
@@ -108,7 +110,7 @@ static besom_status exchange(void *ctx, const besom_filter *f, const besom_match
   if (status != BESOM_OK) return status;
   status = copy_take(&of_a, g, position_of(epoch_of(g, f), *a));
   if (status == BESOM_OK) status = copy_take(&of_b, g, position_of(epoch_of(g, f), *b));
-  if (status == BESOM_OK) status = exchange_copies(g->store, &of_a, &of_b);
+  if (status == BESOM_OK) status = exchange_copies(g, &of_a, &of_b);
   if (status == BESOM_OK) {
     count(g, &g->stats.moved, (of_a.bytes != NULL) + (of_b.bytes != NULL));
     besom__undo_add(g, f, *a, true);

@@ -34,8 +34,9 @@ static const uint8_t seed[16] = "a durable secret";
 typedef struct durable_store {
   besom_store head;
   besom_store *inner;
-  const char *directory; /* NULL: none */
-  unsigned countdown;    /* the call that fails, counted from now; 0: none */
+  const char *directory;  /* NULL: none */
+  unsigned countdown;     /* the call that fails, counted from now; 0: none */
+  unsigned more, failing; /* so many calls after it fail, too; are still to fail */
   unsigned calls;
   bool dead;                            /* all calls fail, as if the process had ended */
   bool open;                            /* a guard has it */
@@ -56,7 +57,13 @@ static inline besom_store *inner_of(besom_store *store) {
 static inline bool fails_now(besom_store *store) {
   durable_store *s = durable_of(store);
   s->calls++;
-  return (s->countdown && --s->countdown == 0) || s->dead;
+  bool fails = s->failing != 0;
+  s->failing -= fails;
+  if (s->countdown && --s->countdown == 0) {
+    s->failing = s->more;
+    fails = true;
+  }
+  return fails || s->dead;
 }
 
 static inline besom_status failure_of(besom_store *store) {

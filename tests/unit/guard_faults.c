@@ -279,6 +279,52 @@ static void a_store_that_fails_at_random_loses_nothing(void **state) {
     }
 }
 
+/* ------------------------------------------------------------------ a store without savepoints */
+
+/* Adaptations and kicks exchange records. Returns whether the scenario made n calls. */
+static bool batch_then_failures(const guard_setup *setup, const besom_store_ops *ops, unsigned n) {
+  subject *s = heap_array(1, sizeof *s);
+  scenario t = {.subject = s};
+  subject_open(s, setup);
+  subject_close_guard(s);
+  s->store.head.ops = ops;
+  s->store.directory = NULL;
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+  for (size_t k = 0; k < 40; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  assert_int_equal(begin(s), BESOM_OK);
+  s->store.countdown = n;
+  s->store.more = n % 3;
+  for (size_t k = 90; k < 120; k++)
+    (void)besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, NULL);
+  for (size_t k = 40; k < 90; k++) succeeded(&t, put(s, k, k + 1));
+  bool failed = !s->store.countdown;
+  s->store.countdown = s->store.failing = 0;
+  succeeded(&t, end_batch(s, true));
+  assert_consistent(s);
+  subject_crash(s);
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+  assert_consistent(s);
+  subject_close(s);
+  free(s);
+  return failed;
+}
+
+/* If the undo of half an exchange fails, too, the batch fails as a whole. */
+static void half_an_exchange_fails_the_batch(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"acf-cyclic", "acf-swapping", "acf-cuckooing"};
+  besom_store_ops ops = durable_ops;
+  ops.set_savepoint = NULL;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
+      guard_setup setup = small_guard(kinds[i], layout);
+      setup.filter.capacity = 95;
+      unsigned n = 1;
+      while (batch_then_failures(&setup, &ops, n)) n += 1 + n / 16;
+      assert_true(n > 20);
+    }
+}
+
 /* ------------------------------------------------------------------ a group that stays */
 
 /* The n-th call fails while a group is open and a migration runs: what was acknowledged stays. */
@@ -498,6 +544,7 @@ int main(void) {
       cmocka_unit_test(a_failed_call_undoes_nothing_of_the_group),
       cmocka_unit_test(steps_are_as_durable_as_earlier_commits),
       cmocka_unit_test(the_status_of_a_store_is_returned),
+      cmocka_unit_test(half_an_exchange_fails_the_batch),
       cmocka_unit_test(a_full_disk_is_not_a_full_filter),
       cmocka_unit_test(calls_out_of_order_return_a_status),
       cmocka_unit_test(a_plain_store_has_no_batches),
