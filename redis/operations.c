@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "counters.h"
+#include "layered/cache.h"
 #include "type.h"
 
 /* ------------------------------------------------------------------ looking up */
@@ -79,9 +80,11 @@ static besom_status without_eviction(besom_status status) {
   return status == BESOM_EVICTED ? BESOM_OK : status;
 }
 
+/* A cache must not forget by what was queried: queries are neither replicated nor saved. */
 besom_status af_report(struct af *af, besom_bytes item, bool *changed) {
   besom_digest digest = digest_of(af, item);
   bool yes = besom_contains_digest(af->filter, digest);
+  if (yes && af->abilities & BESOM_FORGETS) besom__cached_ignore_uses(af->filter);
   besom_status status = yes ? without_eviction(besom_adapt_digest(af->filter, digest)) : BESOM_OK;
   *changed = yes && status == BESOM_OK;
   af_count_report(af, *changed ? FIXED : status == BESOM_RESERVE_FULL ? REFUSED : NO_CHANGE);

@@ -125,7 +125,9 @@ bool besom__cache_add(struct cache *c, besom_digest d) {
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
   uint32_t uses = 0;
   bool full = used_slots(c->digests + first) == CACHE_WAYS;
-  if (full && c->policy == CACHE_TOPK)
+  if (full && c->ignores_uses)
+    remove_slot(c, first, 0);
+  else if (full && c->policy == CACHE_TOPK)
     uses = evict_least_used(c, first);
   else if (full)
     evict_unused(c, first);

@@ -6,6 +6,7 @@
  *         approximation of LRU),
  *   topk: the digest with the fewest queries; the new one starts with one more than these
  *         (Space-Saving, Metwally et al. 2005).
+ * A filter can be told to ignore uses: then the oldest digest is evicted (first in, first out).
  *
  * A query marks the digest that it finds as used, although the filter is const to it. It uses
  * relaxed atomic operations, so that queries can run concurrently. A lost update only makes a later
@@ -28,7 +29,8 @@ struct cache {
   uint64_t buckets; /* at least 1 */
   uint64_t count;
   enum cache_policy policy;
-  bool borrowed; /* the digests are in a mapping */
+  bool borrowed;     /* the digests are in a mapping */
+  bool ignores_uses; /* not saved */
 };
 
 /* Bytes per bucket, including use counts. */
@@ -52,5 +54,13 @@ besom_digest besom__cache_at(const struct cache *c, uint64_t slot);
 
 /* NULL, or what is wrong. For digests from a file. */
 const char *besom__cache_check(const struct cache *c);
+
+/*
+ * From now on, the caches in this filter and in its layers evict the oldest digest, whatever their
+ * policy is. So equal changes to equal filters have equal results, whatever was queried between
+ * them. Replicas need this. The setting is not saved, and layers that are added later do not have
+ * it. O(layers). The caller makes sure that no other thread uses the filter.
+ */
+void besom__cached_ignore_uses(besom_filter *f);
 
 #endif

@@ -194,6 +194,13 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   return besom__cache_add(&c->cache, d) ? BESOM_EVICTED : BESOM_OK;
 }
 
+void besom__cached_ignore_uses(besom_filter *f) {
+  const besom_filter *part;
+  if (is_kind(f->kind, &besom__cached)) cached(f)->cache.ignores_uses = true;
+  for (size_t i = 0; (part = besom_layer(f, i)); i++)
+    besom__cached_ignore_uses((besom_filter *)(uintptr_t)part);
+}
+
 /* ------------------------------------------------------------------ whole filters */
 
 /* An entry of one filter's cache is kept if the other filter does not hold the key. */

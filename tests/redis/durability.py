@@ -160,6 +160,30 @@ class Replication(unittest.TestCase):
         for server in (master, early, late):
             server.close()
 
+    def test_queries_do_not_decide_which_report_a_cache_forgets(self):
+        master = Server(*AOF)
+        r = master.client()
+        replica = replica_of(master)
+        r("AF.RESERVE", "made", 0.3, 500, "KIND", "cached")  # the cache has 8 slots
+        r("AF.MADD", "made", *range(450))
+        r("RESTORE", "loaded", 0, r("DUMP", "made"))
+        absent = ["s%d" % i for i in range(500)]
+        wrong = [s for s, reply in zip(absent, r("AF.MEXISTS", "made", *absent)) if reply == 1][:9]
+        for key in ("made", "loaded"):
+            r("AF.REPORT", key, *wrong[:8])
+            r("AF.EXISTS", key, wrong[0])
+            r("AF.REPORT", key, wrong[8])
+            r("AF.INSERT", key, "NX", "ITEMS", *wrong)
+        before = digest(r)
+        wait_for_replica(master, replica)
+        self.assertEqual(before, digest(replica.client()))
+        master.restart(kill=True)
+        self.assertEqual(before, digest(master.client()))
+        for server in (master, replica):
+            for key in ("made", "loaded"):
+                self.assertEqual([1] * 9, server.client()("AF.MEXISTS", key, *wrong))
+            server.close()
+
     def test_failures_are_not_replicated_as_successes(self):
         master = Server()
         r = master.client()

@@ -20,7 +20,7 @@ allowed() {
   cli/* | bench/*) REPLY='include/* program/*' ;;
   web/playground/*) REPLY='include/* src/* program/*' ;; # draws what is inside a table
   web/wasm/*) REPLY='include/* src/*' ;;
-  redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
+  redis/*) REPLY='include/* program/counters.h program/config_text.h src/layered/cache.h' ;;
   program/* | examples/* | sqlite/* | python/*) REPLY='include/*' ;;
   *) REPLY='*' ;; # src/*.c connects the parts
   esac
