@@ -36,7 +36,8 @@ static bool may_hold(besom_filter *const *layers, uint64_t n, const struct excep
 static besom_status merge_exceptions(besom_filter *into, const besom_filter *from,
                                      besom_filter *const *others, uint64_t n) {
   struct aqf *a = aqf(into);
-  struct exception_limit limit = {besom__aqf_exception_limit(a), a->options.forget};
+  struct exception_limit limit = {besom__aqf_exception_limit(a), a->options.forget,
+                                  .no_memory_fails = true};
   struct exception e;
   if (!a->exceptions.slots) besom__exceptions_start(&a->exceptions, a->base.table.slots);
   for (uint64_t i = 0; besom__exceptions_next(&const_aqf(from)->exceptions, &i, &e);) {

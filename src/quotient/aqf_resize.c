@@ -22,7 +22,8 @@ bool besom__aqf_may_match(const struct aqf *a, const struct exception *e) {
 /* Keeps an exception of one filter unless the other one may hold its key. */
 static besom_status merge_exceptions(struct aqf *into, const struct aqf *from,
                                      const struct aqf *other) {
-  struct exception_limit limit = {besom__aqf_exception_limit(into), into->options.forget};
+  struct exception_limit limit = {besom__aqf_exception_limit(into), into->options.forget,
+                                  .no_memory_fails = true};
   struct exception e;
   for (uint64_t i = 0; besom__exceptions_next(&from->exceptions, &i, &e);) {
     bool denied = besom__exceptions_cover(&other->exceptions, &e);

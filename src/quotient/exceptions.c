@@ -340,8 +340,8 @@ static bool move_all(const struct exception_set *from, struct exception_set *to)
 }
 
 /*
- * Replaces the set by one with so many cells or more, in which e fits, too. RESERVE_FULL, with
- * nothing changed: no memory, or too many exceptions have nearly the same home, which only an
+ * Replaces the set by one with so many cells or more, in which e fits, too. Errors, with nothing
+ * changed: NO_MEMORY; RESERVE_FULL if too many exceptions have nearly the same home, which only an
  * adversary who knows the seed achieves.
  */
 static besom_status rebuild(struct exception_set *m, const besom_allocator *allocator,
@@ -354,7 +354,7 @@ static besom_status rebuild(struct exception_set *m, const besom_allocator *allo
     set_geometry(&larger);
     larger.hand = m->cells ? (uint64_t)((bits128)m->hand * cells / m->cells) : 0;
     larger.tags = besom__allocate(allocator, besom__exceptions_bytes(&larger));
-    if (!larger.tags) return BESOM_RESERVE_FULL;
+    if (!larger.tags) return BESOM_NO_MEMORY;
     bool fit = move_all(m, &larger) && fits(&larger, e->number);
     besom__exceptions_free(fit ? m : &larger, allocator);
     if (fit) {
@@ -398,9 +398,14 @@ static void refresh(struct exception_set *m, uint64_t cell, const struct excepti
   set_tag(m, cell, tag | FRESH | (e->listed ? LISTED : 0));
 }
 
+static bool may_forget(const struct exception_set *m, const struct exception_limit *limit) {
+  return limit->forget && m->count > m->listed;
+}
+
 /* Makes the set so large that e fits. At the limit another one is forgotten first: *forget. */
 static besom_status make_space(struct exception_set *m, const besom_allocator *allocator,
-                               const struct exception *e, bool may_forget, bool *forget) {
+                               const struct exception *e, const struct exception_limit *limit,
+                               bool *forget) {
   struct exception_set shape = shape_for(m, e);
   bool same_shape = shape.length == m->length && shape.mixed == m->mixed,
        has_place = m->cells && fits(m, e->number),
@@ -408,7 +413,8 @@ static besom_status make_space(struct exception_set *m, const besom_allocator *a
   if (same_shape && !grow) return BESOM_OK;
   uint64_t cells = grow ? m->cells + m->cells / 40 + 2 : m->cells;
   besom_status status = rebuild(m, allocator, cells < FIRST_CELLS ? FIRST_CELLS : cells, &shape, e);
-  if (status == BESOM_OK || !may_forget || !same_shape || !has_place) return status;
+  if (status == BESOM_OK || (status == BESOM_NO_MEMORY && limit->no_memory_fails)) return status;
+  if (!may_forget(m, limit) || !same_shape || !has_place) return BESOM_RESERVE_FULL;
   *forget = true;
   return BESOM_OK;
 }
@@ -420,9 +426,9 @@ besom_status besom__exceptions_add(struct exception_set *m, const besom_allocato
     refresh(m, cell, e);
     return BESOM_OK;
   }
-  bool may_forget = limit->forget && m->count > m->listed, forget = m->count >= limit->most;
-  if (forget && !may_forget) return BESOM_RESERVE_FULL;
-  besom_status status = make_space(m, allocator, e, may_forget, &forget);
+  bool forget = m->count >= limit->most;
+  if (forget && !may_forget(m, limit)) return BESOM_RESERVE_FULL;
+  besom_status status = make_space(m, allocator, e, limit, &forget);
   if (status != BESOM_OK) return status;
   if (limit->forget) move_hand(m);
   if (forget) forget_one(m);

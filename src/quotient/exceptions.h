@@ -71,12 +71,14 @@ bool besom__exceptions_cover(const struct exception_set *m, const struct excepti
 struct exception_limit {
   uint64_t most; /* exceptions */
   bool forget;   /* at the limit: forget another one, instead of refusing */
+  bool no_memory_fails;
 };
 
 /*
  * Adds an exception, or makes an equal one fresh and listed, if e is. EVICTED if another one was
  * forgotten for it. RESERVE_FULL at the limit, if none can be forgotten, or if there is no memory;
- * nothing has changed then.
+ * nothing has changed then. With no_memory_fails, missing memory is NO_MEMORY, and nothing is
+ * forgotten for it: for calls whose result must not depend on memory.
  */
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
                                    const struct exception *e, const struct exception_limit *limit);

@@ -1,7 +1,8 @@
 /*
  * aqf at its limits. Keys whose quotients are all at the end of the table fill the slots there long
  * before the filter has its capacity: a call that then returns FULL leaves the filter as it was. A
- * lower limit for reports, values of keys that an exception denies, several tombstones of one key.
+ * lower limit for reports, merging reports without memory, values of keys that an exception denies,
+ * several tombstones of one key.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 
 #include "besom_reverse.h"
 #include "support/counters.h"
+#include "support/failing_allocator.h"
 #include "support/keys.h"
 #include "support/saved_filters.h"
 #include "support/u64_forms.h"
@@ -139,6 +141,57 @@ static void reports_above_a_lower_limit(void **state) {
   }
 }
 
+/* Whichever allocation of a merge fails, and optionally all after it: nothing is forgotten. */
+static void assert_merges_wholly_or_not(const besom_filter *f, const besom_filter *empty,
+                                        failing_allocator *memory, bool fail_after) {
+  besom_status status = BESOM_NO_MEMORY;
+  for (uint64_t n = 1; status != BESOM_OK; n++) {
+    besom_filter *both = NULL;
+    memory->fail_at = memory->calls + n;
+    memory->fail_after = fail_after;
+    status = besom_merge(f, empty, &both);
+    bool failed = memory->calls >= memory->fail_at;
+    memory->fail_at = 0;
+    assert_int_equal(status, failed ? BESOM_NO_MEMORY : BESOM_OK);
+    if (!failed) assert_int_equal(counter_of(both, "exceptions"), REPORTS);
+    besom_free(both);
+  }
+}
+
+static void a_merge_without_memory_forgets_no_report(void **state) {
+  (void)state;
+  static const struct {
+    const char *kind, *options;
+  } cases[] = {{"aqf", "max_exceptions=1000"},
+               {"aqf", "max_exceptions=1000,forget=yes"},
+               {"scaling", "base=aqf,max_exceptions=1000"},
+               {"scaling", "base=aqf,max_exceptions=1000,forget=yes"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    besom_config config = {.kind = cases[i].kind,
+                           .options = cases[i].options,
+                           .seed = (const uint8_t *)"merged reports..",
+                           .capacity = 700,
+                           .fpr = 0.1,
+                           .allocator = &memory.api};
+    besom_filter *f = NULL, *empty = NULL;
+    uint64_t at = 0;
+    assert_int_equal(besom_create(&config, &f), BESOM_OK);
+    assert_int_equal(besom_create_like(f, &empty), BESOM_OK);
+    for (uint64_t k = 0; k < 600; k++)
+      assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, k)), BESOM_OK);
+    for (unsigned k = 0; k < REPORTS; k++)
+      assert_int_equal(besom_adapt_u64(f, next_false_positive(f, &at)), BESOM_OK);
+    for (int fail_after = 0; fail_after < 2; fail_after++)
+      assert_merges_wholly_or_not(f, empty, &memory, fail_after);
+    besom_free(f);
+    besom_free(empty);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+}
+
 /* A key that is denied has no value, although a fingerprint matches it. */
 static void a_denied_key_has_no_value(void **state) {
   (void)state;
@@ -216,6 +269,7 @@ int main(void) {
       cmocka_unit_test(a_count_that_does_not_fit_changes_nothing),
       cmocka_unit_test(a_merge_that_does_not_fit_at_the_end_is_full),
       cmocka_unit_test(reports_above_a_lower_limit),
+      cmocka_unit_test(a_merge_without_memory_forgets_no_report),
       cmocka_unit_test(a_denied_key_has_no_value),
       cmocka_unit_test(a_key_revives_the_longest_tombstone),
       cmocka_unit_test(the_option_max_exceptions_has_a_range),
