@@ -9,9 +9,11 @@ struct bf_options {
   bool create;
 };
 
+/* A rate in the range of RedisBloom must also be one that the replicated AF.RESERVE takes. */
 static const char *parse_rate(RedisModuleString *string, const char *not_a_number, double *fpr) {
   if (RedisModule_StringToDouble(string, fpr) != REDISMODULE_OK) return not_a_number;
-  return *fpr > 0 && *fpr < 1 ? NULL : "ERR error rate must be in the range (0.000000, 1.000000)";
+  if (!(*fpr > 0 && *fpr < 1)) return "ERR error rate must be in the range (0.000000, 1.000000)";
+  return parse_error_rate(string, fpr);
 }
 
 static const char *parse_size(RedisModuleString *string, const char *not_a_number,

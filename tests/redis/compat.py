@@ -78,6 +78,9 @@ class Compat:
             self.fails("ERR bad error rate", "BF.RESERVE", "n", bad, 100)
         for bad in (0, 1, -0.1, 7.7, "inf"):
             self.fails("ERR error rate must be in the range (0.000000, 1.000000)", "BF.RESERVE", "n", bad, 100)
+        for growth in (["NONSCALING"], []):  # AF.RESERVE, which is replicated, refuses it, too
+            self.fails("ERR the error rate must be at least 1e-19 and less than 1", "BF.RESERVE", "n", "6e-20", 100,
+                       *growth)
         self.fails("ERR bad capacity", "BF.RESERVE", "n", 0.01, "blah")
         for bad in (0, -5, 2 ** 44 + 1):
             self.fails("ERR capacity must be in the range [1, 17592186044416]", "BF.RESERVE", "n", 0.01, bad)
@@ -97,6 +100,8 @@ class Compat:
         self.fails("ERR not found", "BF.INSERT", "f", "NOCREATE", "CAPACITY", 10, "ITEMS", "x")
         self.fails("Bad capacity", "BF.INSERT", "f", "CAPACITY", 0.3, "ITEMS", "x")
         self.fails("Bad error rate", "BF.INSERT", "f", "ERROR", "big", "ITEMS", "x")
+        self.fails("ERR the error rate must be at least 1e-19 and less than 1", "BF.INSERT", "f", "NONSCALING",
+                   "ERROR", "6e-20", "ITEMS", "x")
         self.fails("Bad expansion", "BF.INSERT", "f", "EXPANSION", "big", "ITEMS", "x")
         self.fails("Nonscaling filters cannot expand", "BF.INSERT", "f", "EXPANSION", 2, "NONSCALING", "ITEMS", "x")
         self.fails("Unknown argument received", "BF.INSERT", "f", "DONTEXIST", "NOCREATE")
