@@ -550,6 +550,15 @@ class Commands:
         self.assertIn("NOPERM", str(caught.exception))
         guest.close()
 
+    def test_a_model_is_only_read(self):
+        self.r("AF.RESERVE", "model", 0.1, 10)
+        self.r("ACL", "SETUSER", "reader", "on", "nopass", "%R~model", "~own", "+@all")
+        like = ("ACL", "DRYRUN", "reader", "AF.RESERVE")
+        self.assertEqual("OK", self.r(*like, "own", 0.1, 10, "LIKE", "model"))
+        self.assertIn(b"no permissions", self.r(*like, "model", 0.1, 10, "LIKE", "own"))
+        self.assertIn(b"no permissions", self.r(*like, "own", 0.1, 10, "LIKE", "other"))
+        self.assertIn(b"no permissions", self.r(*like, "model", 0.1, 10))
+
     def test_reports_have_an_acl_category(self):
         if not {b"besomreport", "besomreport"} & set(self.r("ACL", "CAT")):
             self.skipTest("this server has no ACL categories for modules")
