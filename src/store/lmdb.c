@@ -52,6 +52,7 @@ struct lmdb_database {
   bool read_only;
   unsigned nondurable_flag; /* of writes that need not be durable */
   bool nondurable;          /* it is set */
+  bool unsynced;            /* the last successful commit was not durable, and no sync followed */
   int failed;               /* the error of the last write that failed; 0: none has */
   pthread_t owner;          /* the thread that opened the store */
   struct reader own;        /* of the owner */
@@ -266,12 +267,15 @@ static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, b
     mdb_txn_abort(txn);
   else
     error = commit(lmdb, txn, durable);
+  if (!error) lmdb->unsynced = !durable;
   return lmdb_status(cause_of(lmdb, error));
 }
 
 static besom_status lmdb_sync(void *db) {
   struct lmdb_database *lmdb = db;
-  return lmdb_status(cause_of(lmdb, mdb_env_sync(lmdb->env, 1)));
+  int error = mdb_env_sync(lmdb->env, 1);
+  if (!error) lmdb->unsynced = false;
+  return lmdb_status(cause_of(lmdb, error));
 }
 
 /* ------------------------------------------------------------------ statistics */
@@ -317,7 +321,7 @@ static uint64_t lmdb_bytes(const void *db) {
 
 static void lmdb_close(void *db) {
   struct lmdb_database *lmdb = db;
-  if (lmdb->nondurable) mdb_env_sync(lmdb->env, 1); /* after a clean close all are durable */
+  if (lmdb->unsynced) mdb_env_sync(lmdb->env, 1); /* after a clean close all are durable */
   free_reader(&lmdb->own);
   for (unsigned i = 0; i < SHARED_READERS; i++) free_reader(&lmdb->shared[i]);
   if (lmdb->env) mdb_env_close(lmdb->env);

@@ -32,6 +32,7 @@
 
 static atomic_int fault;      /* errno of writes; 0: they work */
 static _Atomic long room = 0; /* bytes that can still be written before they fail */
+static atomic_uint syncs;     /* those that succeeded */
 
 /* A full disk refuses only what makes a file longer. */
 static bool is_affected(int fd, off_t end, int error) {
@@ -85,7 +86,9 @@ CALLED ssize_t writev(int fd, const struct iovec *parts, int n) {
 /* No power is cut here, so a sync need not wait for the disk. */
 static int sync_file(void) {
   errno = EIO;
-  return fault == EIO ? -1 : 0;
+  if (fault == EIO) return -1;
+  syncs++;
+  return 0;
 }
 
 CALLED int fsync(int fd) {
@@ -265,6 +268,30 @@ static void a_broken_disk_is_IO(void **state) {
   for (const disk_store *d = stores; d->name; d++) fail_disk(d, EIO, 0, BESOM_IO);
 }
 
+#ifdef BESOM_TEST_LMDB
+/* The last successful commit was not durable, so a close must sync it, although a durable one was
+   tried after it. */
+static void close_syncs_after_a_failed_durable_commit(void **state) {
+  (void)state;
+  temp_dir dir;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "store");
+  for (unsigned synced = 0; synced < 2; synced++) {
+    besom_store *store;
+    assert_int_equal(open_lmdb(path.text, &store), BESOM_OK);
+    assert_int_equal(put(store, 0, false), BESOM_OK);
+    break_disk(EROFS, 0);
+    assert_int_equal(put(store, 1, true), BESOM_READ_ONLY);
+    repair_disk();
+    if (synced) assert_int_equal(store->ops->sync(store), BESOM_OK);
+    unsigned before = syncs;
+    besom_store_close(store);
+    assert_int_equal(syncs - before, !synced);
+  }
+  temp_dir_remove(&dir);
+}
+#endif
+
 /* The kernel refuses what is beyond the limit. */
 static void a_limit_of_the_file_size_is_DISK_FULL(void **state) {
   (void)state;
@@ -343,6 +370,9 @@ int main(void) {
       cmocka_unit_test(a_write_that_fails_anywhere_has_one_cause),
       cmocka_unit_test(a_read_only_file_system_is_READ_ONLY),
       cmocka_unit_test(a_broken_disk_is_IO),
+#ifdef BESOM_TEST_LMDB
+      cmocka_unit_test(close_syncs_after_a_failed_durable_commit),
+#endif
       cmocka_unit_test(a_limit_of_the_file_size_is_DISK_FULL),
       cmocka_unit_test(a_guard_on_a_full_disk_keeps_its_promises),
   };
