@@ -12,6 +12,7 @@
  * name are killed, so nothing that was sent before can still be applied. Then the counter tells
  * whether the last write was applied. If the lock or the counter is not as expected, another client
  * may have written, or the server has lost data: then the store is lost, and every call returns IO.
+ * If the server refuses a command or does not answer, only this call returns IO.
  */
 #define _GNU_SOURCE /* getentropy, sigtimedwait */
 #include <hiredis/hiredis.h>
@@ -39,9 +40,11 @@ struct redis_database {
   pthread_mutex_t mutex; /* one call at a time uses the connection */
   redisContext *link;    /* NULL: not connected */
   struct timeval timeout;
-  char name[NAME_SIZE];
+  char name[NAME_SIZE];  /* in the lock */
+  char tried[NAME_SIZE]; /* if not "", the lock may have this name instead */
   uint64_t commit_number;
   bool write_pending; /* it is not known whether the last write was applied */
+  bool write_applied; /* after a reconnect with write_pending: it was */
   bool lost;
   const char *host, *password; /* host: a socket's path if port is 0; password may be NULL */
   int port;
@@ -53,9 +56,11 @@ struct redis_database {
 static const char scan_script[] =
     "local k=redis.call('ZRANGEBYLEX',KEYS[2],ARGV[1]..ARGV[2],ARGV[3]..ARGV[4],'LIMIT',0,ARGV[5]) "
     "if #k==0 then return {} end return {k,redis.call('HMGET',KEYS[1],unpack(k))}";
-static const char exchange_script[] = "if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end "
-                                      "if ARGV[2]=='' then redis.call('DEL',KEYS[1]) "
-                                      "else redis.call('SET',KEYS[1],ARGV[2]) end return 1";
+/* A server at its maxmemory refuses SET, but not in a script that has written before. So the script
+   begins with DEL, which is never refused for memory. */
+static const char exchange_script[] =
+    "if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end redis.call('DEL',KEYS[1]) "
+    "if ARGV[2]~='' then redis.call('SET',KEYS[1],ARGV[2]) end return 1";
 
 /* ------------------------------------------------------------------ commands */
 
@@ -126,11 +131,12 @@ static int count_clients(redisContext *link, const char *name, bool kill) {
   return n;
 }
 
-/* Sets the lock to another name, or deletes it if that is "". Only if it has the expected name. */
-static bool exchange_lock(const struct redis_database *redis, redisContext *link, const char *from,
-                          const char *to) {
-  return number_of(redisCommand(link, "EVAL %s 1 %s %s %s", exchange_script, redis->lock_key, from,
-                                to)) == 1;
+/* Sets the lock to another name, or deletes it if that is "". Returns 1, or 0 if the lock does not
+   have the expected name, or -1 if the server refuses or does not answer. */
+static long long exchange_lock(const struct redis_database *redis, redisContext *link,
+                               const char *from, const char *to) {
+  return number_of(
+      redisCommand(link, "EVAL %s 1 %s %s %s", exchange_script, redis->lock_key, from, to));
 }
 
 static besom_status take_lock(const struct redis_database *redis, redisContext *link) {
@@ -143,7 +149,7 @@ static besom_status take_lock(const struct redis_database *redis, redisContext *
   bool held = reply && reply->type == REDIS_REPLY_STRING;
   if (status == BESOM_OK) status = BESOM_LOCKED;
   if (held && count_clients(link, reply->str, false) == 0 &&
-      exchange_lock(redis, link, reply->str, redis->name))
+      exchange_lock(redis, link, reply->str, redis->name) == 1)
     status = BESOM_OK;
   if (reply) freeReplyObject(reply);
   return status;
@@ -156,9 +162,9 @@ static besom_status fail(besom_status status, const char **reason, const char *s
   return status;
 }
 
-/* Opens a connection and names it redis->name. */
-static besom_status open_link(const struct redis_database *redis, redisContext **out,
-                              const char **reason) {
+/* Opens a connection of that name. */
+static besom_status open_link(const struct redis_database *redis, const char *name,
+                              redisContext **out, const char **reason) {
   redisContext *link = redis->port
                            ? redisConnectWithTimeout(redis->host, redis->port, redis->timeout)
                            : redisConnectUnixWithTimeout(redis->host, redis->timeout);
@@ -170,8 +176,7 @@ static besom_status open_link(const struct redis_database *redis, redisContext *
   if (status == BESOM_OK && redis->password &&
       consume(redisCommand(link, "AUTH %s", redis->password)) != BESOM_OK)
     status = fail(BESOM_IO, reason, "the server refuses the password");
-  if (status == BESOM_OK &&
-      consume(redisCommand(link, "CLIENT SETNAME %s", redis->name)) != BESOM_OK)
+  if (status == BESOM_OK && consume(redisCommand(link, "CLIENT SETNAME %s", name)) != BESOM_OK)
     status = fail(BESOM_IO, reason, "the server needs a password, or is not a Redis server");
   if (status == BESOM_OK)
     *out = link;
@@ -180,35 +185,59 @@ static besom_status open_link(const struct redis_database *redis, redisContext *
   return status;
 }
 
+/* If an earlier reconnect does not know whether it exchanged the lock: finds out the name in it. */
+static besom_status find_name(struct redis_database *redis, redisContext *link) {
+  if (!*redis->tried) return BESOM_OK;
+  if (count_clients(link, redis->tried, true) < 0) return BESOM_IO;
+  redisReply *reply = redisCommand(link, "GET %s", redis->lock_key);
+  if (reply && reply->type == REDIS_REPLY_STRING && !strcmp(reply->str, redis->tried))
+    memcpy(redis->name, redis->tried, NAME_SIZE);
+  besom_status status = consume(reply);
+  if (status == BESOM_OK) *redis->tried = 0;
+  return status;
+}
+
+/* Exchanges the name in the lock for that of the new connection. It must be a new name: another
+   client may have seen that the old one has no client, and be about to exchange it. */
+static besom_status rename_lock(struct redis_database *redis, redisContext *link,
+                                const char *name) {
+  besom_status status = find_name(redis, link);
+  if (status != BESOM_OK || count_clients(link, redis->name, true) < 0) return BESOM_IO;
+  memcpy(redis->tried, name, NAME_SIZE);
+  long long exchanged = exchange_lock(redis, link, redis->name, name);
+  if (exchanged < 0) return BESOM_IO;
+  memcpy(redis->name, name, NAME_SIZE);
+  *redis->tried = 0;
+  redis->lost = !exchanged;
+  return redis->lost ? BESOM_IO : BESOM_OK;
+}
+
 /* The counter must be unchanged, or one higher if a write is pending, which was applied then. */
-static bool has_expected_number(struct redis_database *redis, redisContext *link) {
-  long long number = number_of(redisCommand(link, "GET %s", redis->number_key));
-  return number == (long long)redis->commit_number ||
-         (redis->write_pending && number == (long long)redis->commit_number + 1);
+static besom_status check_number(struct redis_database *redis, redisContext *link) {
+  redisReply *reply = redisCommand(link, "GET %s", redis->number_key);
+  besom_status status = status_of(reply);
+  long long number = number_of(reply), expected = (long long)redis->commit_number;
+  if (status != BESOM_OK) return status;
+  redis->write_applied = redis->write_pending && number == expected + 1;
+  redis->lost = number != expected && !redis->write_applied;
+  return redis->lost ? BESOM_IO : BESOM_OK;
 }
 
 /* Replaces a broken connection. */
 static besom_status reconnect(struct redis_database *redis) {
-  char before[NAME_SIZE];
-  memcpy(before, redis->name, NAME_SIZE);
-  disconnect(redis);
+  char name[NAME_SIZE];
   redisContext *link;
-  if (redis->lost || !make_name(redis->name)) return BESOM_IO;
-  besom_status status = open_link(redis, &link, NULL);
-  if (status != BESOM_OK) {
-    /* The lock still has that name.
-       analysis: -Wanalyzer-use-of-uninitialized-value: it was copied above */
-    memcpy(redis->name, before, NAME_SIZE);
-    return status;
-  }
-  bool ours =
-      count_clients(link, before, true) >= 0 && exchange_lock(redis, link, before, redis->name);
-  redis->lost = !ours || !has_expected_number(redis, link);
-  if (redis->lost)
-    redisFree(link);
-  else
+  disconnect(redis);
+  if (redis->lost || !make_name(name)) return BESOM_IO;
+  besom_status status = open_link(redis, name, &link, NULL);
+  if (status != BESOM_OK) return status;
+  status = rename_lock(redis, link, name);
+  if (status == BESOM_OK) status = check_number(redis, link);
+  if (status == BESOM_OK)
     redis->link = link;
-  return redis->lost ? BESOM_IO : BESOM_OK;
+  else
+    redisFree(link);
+  return status;
 }
 
 /* ------------------------------------------------------------------ one call at a time */
@@ -426,12 +455,6 @@ static besom_status send_write(struct redis_database *redis, const besom_write *
   return last == BESOM_OK ? BESOM_OK : first;
 }
 
-/* After a reconnect: whether the write was applied before the connection broke. */
-static bool was_applied(struct redis_database *redis) {
-  return number_of(redisCommand(redis->link, "GET %s", redis->number_key)) ==
-         (long long)redis->commit_number + 1;
-}
-
 static besom_status write_with_retry(struct redis_database *redis, const besom_write *changes,
                                      size_t n) {
   if (!redis->link && reconnect(redis) != BESOM_OK) return BESOM_IO;
@@ -440,7 +463,7 @@ static besom_status write_with_retry(struct redis_database *redis, const besom_w
   besom_status status = send_write(redis, changes, n, &broken);
   if (broken) {
     if (reconnect(redis) != BESOM_OK) return BESOM_IO;
-    status = was_applied(redis) ? BESOM_OK : send_write(redis, changes, n, &broken);
+    status = redis->write_applied ? BESOM_OK : send_write(redis, changes, n, &broken);
     if (broken && !redis->link) return BESOM_IO;
   }
   redis->write_pending = false;
@@ -556,7 +579,7 @@ static struct redis_database *database_new(const char *address, const char *pref
 static besom_status open_database(struct redis_database *redis, const char **reason) {
   redisContext *link;
   if (!make_name(redis->name)) return fail(BESOM_IO, reason, "the system has no random bytes");
-  besom_status status = open_link(redis, &link, reason);
+  besom_status status = open_link(redis, redis->name, &link, reason);
   if (status != BESOM_OK) return status;
   redis->link = link;
   status = take_lock(redis, link);

@@ -1,6 +1,8 @@
 /* Laws of the store on a Redis server only. */
-#define _DEFAULT_SOURCE 1
+#define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <hiredis/hiredis.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +16,38 @@
 #include "laws.h"
 #include "redis_server.h"
 #include "support/failing_allocator.h"
+
+/* The n-th command from now on breaks its connection: before it is sent, or instead of its reply.
+   The library finds these functions in the program. */
+#define CALLED __attribute__((visibility("default")))
+
+static struct {
+  unsigned n; /* 0: none */
+  bool sent;
+  unsigned reply; /* the n-th reply of a write; 0: none */
+} cut;
+
+CALLED void *redisCommand(redisContext *link, const char *format, ...) {
+  bool breaks = cut.n && --cut.n == 0;
+  if (breaks && !cut.sent) link->err = REDIS_ERR_IO;
+  va_list arguments;
+  va_start(arguments, format);
+  void *reply = redisvCommand(link, format, arguments);
+  va_end(arguments);
+  if (!breaks || !reply) return reply;
+  freeReplyObject(reply);
+  link->err = REDIS_ERR_IO;
+  return NULL;
+}
+
+CALLED int redisGetReply(redisContext *link, void **reply) {
+  int result = ((__typeof__(&redisGetReply))dlsym(RTLD_NEXT, "redisGetReply"))(link, reply);
+  if (!cut.reply || --cut.reply || result != REDIS_OK) return result;
+  freeReplyObject(*reply);
+  *reply = NULL;
+  link->err = REDIS_ERR_IO;
+  return REDIS_ERR;
+}
 
 static bool is_redis(const subject *s) {
   return !strcmp(s->name, "redis");
@@ -158,6 +192,25 @@ static void a_write_without_a_reply_is_resolved(subject *s) {
   besom_store_close(store);
 }
 
+/* One of MULTI, HSET, ZADD, INCR, EXEC, which are sent at once. A reconnect finds out whether the
+   write was applied. */
+static void a_write_that_loses_a_reply_is_applied_once(subject *s) {
+  besom_store *store = subject_open(s);
+  unsigned shown;
+  uint64_t before, after;
+  assert_int_equal(store->ops->commit_number(store, &before), BESOM_OK);
+  for (unsigned n = 1; n <= 5; n++) {
+    cut.reply = n;
+    assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+    assert_int_equal(cut.reply, 0);
+    redis_server_run("CLIENT KILL TYPE normal"); /* a reconnect checks the counter */
+    assert_int_equal(read_it(store, &shown), BESOM_OK);
+  }
+  assert_int_equal(store->ops->commit_number(store, &after), BESOM_OK);
+  assert_int_equal(after, before + 5);
+  besom_store_close(store);
+}
+
 static void a_full_server_is_DISK_FULL_and_loses_nothing(subject *s) {
   besom_store *store = subject_open(s);
   unsigned shown;
@@ -172,6 +225,87 @@ static void a_full_server_is_DISK_FULL_and_loses_nothing(subject *s) {
                    BESOM_NOT_FOUND);
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &other), BESOM_OK);
   besom_store_close(store);
+}
+
+/* The connection drops while the server refuses commands that a reconnect needs. */
+static void refuse_and_allow(subject *s, const char *refuse, const char *allow,
+                             besom_status meanwhile) {
+  besom_store *store = subject_open(s);
+  unsigned shown;
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  redis_server_run(refuse);
+  redis_server_run("CLIENT KILL TYPE normal");
+  besom_status first = read_it(store, &shown), second = read_it(store, &shown);
+  besom_status written = store->ops->table_put(store, BESOM_TABLE_KEYS, &record);
+  redis_server_run(allow);
+  assert_int_equal(first, meanwhile);
+  assert_int_equal(second, meanwhile);
+  assert_int_not_equal(written, BESOM_OK);
+  assert_int_equal(read_it(store, &shown), BESOM_OK);
+  assert_int_equal(shown, 1);
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_LOCKED);
+  besom_store_close(store);
+}
+
+static void a_reconnect_that_is_refused_is_tried_again(subject *s) {
+  refuse_and_allow(s, "CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0",
+                   BESOM_IO);
+  /* The lock may be exchanged, but the counter may not be read. */
+  refuse_and_allow(s, "ACL SETUSER default resetkeys ~*lock", "ACL SETUSER default allkeys",
+                   BESOM_IO);
+}
+
+static void a_full_server_can_be_read_after_a_reconnect(subject *s) {
+  refuse_and_allow(s, "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", BESOM_OK);
+}
+
+/* The connection breaks at the n-th command of a reconnect, and again at the n-th of the next. */
+static void a_reconnect_that_is_interrupted_is_tried_again(subject *s) {
+  besom_store *store = subject_open(s);
+  unsigned shown, n = 0;
+  bool interrupted = true;
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  for (unsigned i = 0; i < 24 && interrupted; i++) {
+    cut.n = 0;
+    redis_server_run("CLIENT KILL TYPE normal");
+    interrupted = false;
+    for (unsigned tries = 0; tries < 3; tries++) {
+      cut.n = n = 1 + i / 2;
+      cut.sent = i % 2;
+      besom_status status = read_it(store, &shown);
+      if (cut.n == 0) interrupted = true;
+      cut.n = 0;
+      assert_true(status == BESOM_OK || status == BESOM_IO);
+    }
+    assert_int_equal(read_it(store, &shown), BESOM_OK);
+    assert_int_equal(shown, 1);
+  }
+  assert_false(interrupted);
+  assert_in_range(n, 5, 11); /* SETNAME, LIST, EVAL and GET were interrupted */
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_LOCKED);
+  besom_store_close(store);
+  assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_OK);
+}
+
+/* After a reconnect that was interrupted, another client took the lock. */
+static void an_interrupted_reconnect_does_not_take_the_lock_back(subject *s) {
+  for (unsigned sent = 0; sent < 2; sent++) {
+    besom_store *first = subject_open(s), *second;
+    unsigned shown;
+    redis_server_run("CLIENT KILL TYPE normal");
+    cut.n = 3; /* EVAL */
+    cut.sent = sent;
+    assert_int_equal(read_it(first, &shown), BESOM_IO);
+    assert_int_equal(cut.n, 0);
+    second = subject_open(s);
+    assert_int_equal(read_it(first, &shown), BESOM_IO);
+    assert_int_equal(second->ops->table_put(second, BESOM_TABLE_KEYS, &record), BESOM_OK);
+    besom_store_close(second);
+    assert_int_equal(read_it(first, &shown), BESOM_IO); /* the lock is free, but it is lost */
+    besom_store_close(first);
+  }
 }
 
 static void a_failed_open_leaks_no_memory(subject *s) {
@@ -215,9 +349,19 @@ const law redis_laws[] = {
      is_redis},
     {"a_server_that_lost_data_is_detected", a_server_that_lost_data_is_detected, is_redis},
     {"a_write_without_a_reply_is_resolved", a_write_without_a_reply_is_resolved, is_redis},
+    {"a_write_that_loses_a_reply_is_applied_once", a_write_that_loses_a_reply_is_applied_once,
+     is_redis},
     {"half_a_write_is_never_visible", half_a_write_is_never_visible, is_redis},
     {"a_full_server_is_DISK_FULL_and_loses_nothing", a_full_server_is_DISK_FULL_and_loses_nothing,
      is_redis},
+    {"a_reconnect_that_is_refused_is_tried_again", a_reconnect_that_is_refused_is_tried_again,
+     is_redis},
+    {"a_full_server_can_be_read_after_a_reconnect", a_full_server_can_be_read_after_a_reconnect,
+     is_redis},
+    {"a_reconnect_that_is_interrupted_is_tried_again",
+     a_reconnect_that_is_interrupted_is_tried_again, is_redis},
+    {"an_interrupted_reconnect_does_not_take_the_lock_back",
+     an_interrupted_reconnect_does_not_take_the_lock_back, is_redis},
     {"a_failed_open_leaks_no_memory", a_failed_open_leaks_no_memory, is_redis},
     {NULL, NULL, NULL},
 };
