@@ -329,7 +329,8 @@ BESOM_API besom_status besom_bind_groups(besom_filter *f, const besom_grouping *
 /* -------------------------------------------------------------- changes */
 
 /*
- * insert: adds a key. Kinds that count keep every copy; in others a second insert changes nothing.
+ * insert: adds a key. Kinds that count, and stacked over a base that removes, keep every copy; in
+ * others a second insert changes nothing.
  * insert_many adds keys in order, stops at the first failure, and sets *done (may be NULL) to the
  * number of keys added. Errors: FULL.
  */

@@ -98,7 +98,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 
 static besom_status insert(besom_filter *f, besom_digest d) {
   struct asf *a = asf(f);
-  besom_status status = a->layers[0]->kind->insert(a->layers[0], d);
+  besom_status status = asf_first_add(a->layers[0], d);
   f->items = a->layers[0]->items;
   if (status == BESOM_OK) besom__asf_add_member(a, d);
   return status;
@@ -106,8 +106,13 @@ static besom_status insert(besom_filter *f, besom_digest d) {
 
 static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
   struct asf *a = asf(f);
-  besom_status status = a->layers[0]->kind->insert_many(a->layers[0], d, n, done);
-  f->items = a->layers[0]->items;
+  besom_filter *first = a->layers[0];
+  besom_status status = BESOM_OK;
+  if (first->kind->count)
+    for (*done = 0; *done < n && (status = asf_first_add(first, d[*done])) == BESOM_OK;) ++*done;
+  else
+    status = first->kind->insert_many(first, d, n, done);
+  f->items = first->items;
   for (size_t i = 0; i < *done; i++) besom__asf_add_member(a, d[i]);
   return status;
 }

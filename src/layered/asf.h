@@ -82,6 +82,12 @@ static inline besom_filter *asf_coming(const struct asf *a, unsigned i) {
   return a->next[i] ? a->next[i] : i < a->n ? a->layers[i] : NULL;
 }
 
+/* Adds a member to a first layer, once: a base that counts would keep every copy. Errors: FULL. */
+static inline besom_status asf_first_add(besom_filter *first, besom_digest d) {
+  const struct besom_kind *kind = first->kind;
+  return kind->count && kind->contains(first, d) ? BESOM_OK : kind->insert(first, d);
+}
+
 static inline bool layer_is_full(const besom_filter *layer) {
   return layer->items >= layer->capacity;
 }

@@ -18,6 +18,8 @@
 
 /* What a step has found. It is applied when the source has not failed. */
 struct found {
+  uint64_t members; /* read; over a base that counts, their copies in the first layer */
+  bool no_room;     /* for one of them in the new first layer */
   unsigned n;
   besom_digest digests[MAX_FOUND];
 };
@@ -84,7 +86,7 @@ static besom_status add_to_all(struct asf *a, besom_digest d) {
 }
 
 void besom__asf_add_member(struct asf *a, besom_digest d) {
-  if (a->pass == FILL_FIRST && a->pass_started && a->first->kind->insert(a->first, d) != BESOM_OK)
+  if (a->pass == FILL_FIRST && a->pass_started && asf_first_add(a->first, d) != BESOM_OK)
     besom__asf_end_pass(a);
   if (add_to_all(a, d) != BESOM_OK) besom__asf_drop_learned(a);
 }
@@ -142,25 +144,35 @@ static besom_status start_reading(struct asf *a) {
 }
 
 /*
+ * What a member adds to the number that was read. A first layer of an older file may hold copies of
+ * members; the source need not repeat those.
+ */
+static uint64_t members_at(const struct asf *a, besom_digest d) {
+  const besom_filter *first = a->layers[0];
+  uint64_t n = 1;
+  if (first->kind->count && first->kind->count(first, d, &n) != BESOM_OK) n = 0;
+  return n;
+}
+
+/*
  * Reads members until there are enough, of all or of those that are missing. A first layer that is
  * being filled is not used yet, so it gets them at once.
  */
-static besom_status read_members(struct asf *a, struct found *found, uint64_t *read) {
-  besom_status status = BESOM_OK;
-  for (*read = 0; *read < MEMBERS_PER_STEP && found->n < MAX_FOUND && status == BESOM_OK;) {
+static besom_status read_members(struct asf *a, struct found *found) {
+  for (unsigned i = 0; i < MEMBERS_PER_STEP && found->n < MAX_FOUND && !found->no_room; i++) {
     besom_bytes key;
     uint64_t weight = 1;
-    status = a->members.next(a->members.ctx, &key, &weight);
+    besom_status status = a->members.next(a->members.ctx, &key, &weight);
     if (status == BESOM_OK && !key.data && key.len) status = BESOM_INVALID;
-    if (status != BESOM_OK) break;
-    ++*read;
+    if (status != BESOM_OK) return status;
     besom_digest d = hash_bytes(&a->head.hasher, key.data, key.len);
+    found->members += members_at(a, d);
     if (a->pass == FILL_FIRST)
-      status = a->first->kind->insert(a->first, d);
+      found->no_room = asf_first_add(a->first, d) != BESOM_OK;
     else if (is_missing(a, d))
       found->digests[found->n++] = d;
   }
-  return status;
+  return BESOM_OK;
 }
 
 static besom_status add_found(struct asf *a, const struct found *found) {
@@ -170,23 +182,32 @@ static besom_status add_found(struct asf *a, const struct found *found) {
   return status;
 }
 
+/* The new plan cannot be used. It counts as tried, so that the next remedy is another one. */
+static void give_up_first(struct asf *a) {
+  besom__asf_end_pass(a);
+  a->remedy = REPLANNED;
+}
+
 /*
  * With fewer members than the filter holds, there would be false negatives. If a layer of members
  * is full, more members pass than planned: what was learned is dropped, and learned again.
  */
 besom_status besom__asf_step(struct asf *a) {
   struct found found = {.n = 0};
-  uint64_t read;
   besom_status status = a->pass_started ? BESOM_OK : start_reading(a);
   if (status != BESOM_OK) return status;
-  status = read_members(a, &found, &read);
+  status = read_members(a, &found);
   if (status != BESOM_OK && status != BESOM_END) return status;
-  if (status == BESOM_END && a->passed + read < a->due) return BESOM_INVALID;
+  if (status == BESOM_END && a->passed + found.members < a->due) return BESOM_INVALID;
+  if (found.no_room) {
+    give_up_first(a);
+    return BESOM_OK;
+  }
   if (add_found(a, &found) != BESOM_OK) {
     besom__asf_drop_learned(a);
     return BESOM_OK;
   }
-  a->passed += read;
+  a->passed += found.members;
   if (status == BESOM_END) finish_pass(a);
   return BESOM_OK;
 }

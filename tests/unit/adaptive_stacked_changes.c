@@ -4,6 +4,9 @@
  */
 #include "adaptive_stacked_support.h"
 
+#include <stdio.h>
+
+#include "layered/asf.h"
 #include "support/counters.h"
 #include "support/damage.h"
 #include "support/failing_allocator.h"
@@ -12,6 +15,13 @@
 static void save_to(memory_sink *sink, const besom_filter *f) {
   memory_sink_init(sink);
   assert_int_equal(besom_save(f, &sink->api), BESOM_OK);
+}
+
+/* Reports a false positive. */
+static void report_one(besom_filter *f) {
+  uint64_t i = 0;
+  while (!besom_contains_u64(f, key_u64(NEGATIVES, i))) i++;
+  assert_int_equal(besom_adapt_u64(f, key_u64(NEGATIVES, i)), BESOM_OK);
 }
 
 /*
@@ -166,6 +176,160 @@ static void members_may_come_during_a_pass(void **state) {
   besom_free(f);
 }
 
+static const char *const bases[] = {"bloom", "blocked-bloom", "qf", "cf", "vacuum"};
+enum { BASES = 5 };
+
+/* A second insert changes nothing, also in a full filter and over bases that count. */
+static void a_second_insert_takes_no_room(void **state) {
+  (void)state;
+  enum { N = 100 };
+  for (size_t b = 0; b < BASES; b++) {
+    char options[40];
+    snprintf(options, sizeof options, "base=%s", bases[b]);
+    besom_config config = {
+        .kind = "adaptive-stacked", .options = options, .seed = seed, .capacity = N};
+    besom_filter *f = NULL;
+    uint64_t same[N + 1];
+    size_t done = 0;
+    assert_int_equal(besom_create(&config, &f), BESOM_OK);
+    uint64_t capacity = stats_of(f).capacity;
+    for (uint64_t i = 0; i < capacity + 1; i++)
+      assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, 0)), BESOM_OK);
+    for (size_t i = 0; i < N + 1; i++) same[i] = key_u64(MEMBERS, 1);
+    assert_int_equal(besom_insert_many_u64(f, same, N + 1, &done), BESOM_OK);
+    assert_int_equal(done, N + 1);
+    assert_int_equal(stats_of(f).keys, 2);
+    size_t n = 2;
+    while (besom_insert_u64(f, key_u64(MEMBERS, n)) == BESOM_OK) n++;
+    assert_true(n >= N);
+    for (size_t i = 0; i < n; i++)
+      assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+    assert_holds(f, n);
+    besom_free(f);
+  }
+}
+
+/* Inserts keys that only a further layer denies: the first layer has them already. */
+static void insert_denied(besom_filter *f) {
+  size_t n = 0;
+  for (size_t i = 0; i < NEGATIVES_OF; i++) {
+    uint64_t key = key_u64(NEGATIVES, i);
+    if (!besom_contains_u64(besom_layer(f, 0), key) || besom_contains_u64(f, key)) continue;
+    assert_int_equal(besom_insert_u64(f, key), BESOM_OK);
+    assert_true(besom_contains_u64(f, key));
+    n++;
+  }
+  assert_true(n > 0);
+}
+
+/* Members are inserted again at times; the source gives each of them once. */
+static void it_learns_after_second_inserts(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    char options[80];
+    snprintf(options, sizeof options, "negatives=40000,lifetime=1000000,base=%s", bases[b]);
+    stage s;
+    stage_open(&s, options, 0, 1);
+    double one_layer = stats_of(s.f).expected_fpr;
+    for (size_t i = 0; i < 200; i++) {
+      assert_int_equal(besom_insert_u64(s.f, key_u64(MEMBERS, i * 17)), BESOM_OK);
+      ask(s.f, &s.z, 0, 1000, &s.last);
+      assert_int_equal(s.last, BESOM_OK);
+    }
+    assert_true(s.members.passes > 0);
+    assert_true((double)ask(s.f, &s.z, 0, 40000, &s.last) / 40000 < 0.7 * one_layer);
+    insert_denied(s.f);
+    assert_holds(s.f, MEMBERS_OF);
+    stage_close(&s);
+  }
+}
+
+/* Older versions kept copies in the first layer; their files are read. */
+static void it_learns_in_a_file_with_copies(void **state) {
+  (void)state;
+  enum { HELD = MEMBERS_OF - 100 };
+  for (size_t b = 2; b < BASES; b++) {
+    char options[80];
+    snprintf(options, sizeof options, "negatives=40000,lifetime=1000000,base=%s", bases[b]);
+    stage s;
+    stage_open(&s, options, 0, 1);
+    besom_filter *old = NULL;
+    assert_int_equal(besom_create_like(s.f, &old), BESOM_OK);
+    besom_filter *first = asf(old)->layers[0];
+    for (size_t i = 0; i < MEMBERS_OF; i++)
+      assert_int_equal(besom_insert_u64(first, key_u64(MEMBERS, i % HELD)), BESOM_OK);
+    old->items = first->items;
+    memory_sink saved;
+    save_to(&saved, old);
+    besom_free(old), besom_free(s.f);
+    assert_int_equal(besom_load(saved.data, saved.len, NULL, &s.f), BESOM_OK);
+    memory_sink_close(&saved);
+    s.members.n = HELD;
+    assert_int_equal(besom_bind_source(s.f, &s.members.api), BESOM_OK);
+    double one_layer = stats_of(s.f).expected_fpr;
+    ask(s.f, &s.z, 0, 200000, &s.last);
+    assert_int_equal(s.last, BESOM_OK);
+    assert_true((double)ask(s.f, &s.z, 0, 40000, &s.last) / 40000 < 0.7 * one_layer);
+    assert_holds(s.f, HELD);
+    stage_close(&s);
+  }
+}
+
+/* Begins to fill another first layer, and reports a false positive: the first step. */
+static void begin_another_first(stage *s) {
+  struct asf *a = asf(s->f);
+  assert_int_equal(besom__asf_make_first(a, &a->plan, &a->first), BESOM_OK);
+  a->another = a->objective;
+  besom__asf_begin_pass(a, FILL_FIRST);
+  report_one(s->f);
+}
+
+/* Members that are read twice, or inserted during the pass, are in the new first layer once. */
+static void another_first_layer_has_no_copies(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    char options[40];
+    snprintf(options, sizeof options, "base=%s", bases[b]);
+    stage s;
+    stage_open(&s, options, 0, 1);
+    s.members.distinct = MEMBERS_OF;
+    s.members.n = 5 * MEMBERS_OF; /* two steps */
+    begin_another_first(&s);
+    assert_int_equal(asf(s.f)->pass, FILL_FIRST);
+    for (size_t i = 0; i < 100; i++)
+      assert_int_equal(besom_insert_u64(s.f, key_u64(MEMBERS, i)), BESOM_OK);
+    report_one(s.f);
+    assert_int_equal(asf(s.f)->pass, NO_PASS);
+    assert_int_equal(counter_of(s.f, "rebuilds"), 1);
+    assert_true(stats_of(s.f).keys <= MEMBERS_OF);
+    assert_holds(s.f, MEMBERS_OF);
+    stage_close(&s);
+  }
+}
+
+/* If the new first layer has no room for what is read, the filter keeps the one that it has. */
+static void another_first_layer_may_be_too_small(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    char options[40];
+    snprintf(options, sizeof options, "base=%s", bases[b]);
+    stage s;
+    memory_sink before, after;
+    stage_open(&s, options, 0, 1);
+    s.members.n = 4 * MEMBERS_OF;
+    save_to(&before, s.f);
+    begin_another_first(&s);
+    assert_int_equal(asf(s.f)->pass, NO_PASS);
+    assert_int_equal(asf(s.f)->remedy, REPLANNED); /* so it is not tried again at once */
+    asf(s.f)->remedy = NOTHING;
+    save_to(&after, s.f);
+    assert_true(memory_sinks_equal(&before, &after));
+    memory_sink_close(&before), memory_sink_close(&after);
+    assert_holds(s.f, MEMBERS_OF);
+    stage_close(&s);
+  }
+}
+
 /* The smallest numbers of members, bits and negatives. */
 static void tiny_filters_hold_their_members(void **state) {
   (void)state;
@@ -263,6 +427,11 @@ int main(void) {
       cmocka_unit_test(a_source_with_too_few_members_is_refused),
       cmocka_unit_test(members_may_come_at_any_time),
       cmocka_unit_test(members_may_come_during_a_pass),
+      cmocka_unit_test(a_second_insert_takes_no_room),
+      cmocka_unit_test(it_learns_after_second_inserts),
+      cmocka_unit_test(it_learns_in_a_file_with_copies),
+      cmocka_unit_test(another_first_layer_has_no_copies),
+      cmocka_unit_test(another_first_layer_may_be_too_small),
       cmocka_unit_test(tiny_filters_hold_their_members),
       cmocka_unit_test(damaged_bytes_are_refused),
       cmocka_unit_test(repaired_damage_does_no_harm),

@@ -24,8 +24,9 @@ enum { MEMBERS_OF = 4000, NEGATIVES_OF = 40000 };
 typedef struct member_source {
   besom_source api;
   uint64_t n, at, passes;
-  uint64_t end;     /* end of this pass: n when it was last rewound */
-  uint64_t fail_at; /* the call of next that fails, counted over all passes; 0: none */
+  uint64_t end;      /* end of this pass: n when it was last rewound */
+  uint64_t distinct; /* then they repeat; 0: never */
+  uint64_t fail_at;  /* the call of next that fails, counted over all passes; 0: none */
   uint64_t calls;
   uint8_t key[8];
 } member_source;
@@ -35,7 +36,8 @@ static inline besom_status next_member(void *ctx, besom_bytes *key, uint64_t *we
   (void)weight;
   if (++m->calls == m->fail_at) return BESOM_IO;
   if (m->at == m->end) return BESOM_END;
-  uint64_t k = key_u64(MEMBERS, m->at++);
+  uint64_t k = key_u64(MEMBERS, m->distinct ? m->at % m->distinct : m->at);
+  m->at++;
   for (int i = 0; i < 8; i++) m->key[i] = (uint8_t)(k >> (8 * i));
   *key = (besom_bytes){m->key, 8};
   return BESOM_OK;
