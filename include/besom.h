@@ -48,7 +48,7 @@
  *     insert, remove, adapt,      nothing           writers of the same region; BUSY during a task
  *     set_value, no_add, ...
  *     stats, counters, validate,  const calls       writers inside; later writers wait
- *     save, merge, diff
+ *     save, merge, diff, patch
  *     resize, rekey at once       nothing           a grace period; writers wait meanwhile, queries
  *                                                   use the old table
  *     resize, rekey as a task     nothing           a grace period in the last step
@@ -588,9 +588,10 @@ BESOM_INLINE besom_status besom_open(const char *path, const besom_open_options 
 /*
  * diff writes the difference between two filters, for shipping updates of a list. It is as small as
  * the change of the set if besom_build made `fresh` like `old`. patch makes the filter that `fresh`
- * was from one that equals `old` bit for bit. Both take the memory of both filters. Errors:
- * UNSUPPORTED, NO_MEMORY, what the sink returned (diff); INCOMPATIBLE (a patch for another filter),
- * CORRUPT, NEWER_VERSION, NO_MEMORY (patch).
+ * was from one that equals `old` bit for bit. Both take the memory of both filters; if `old` is
+ * concurrent, patch takes that of `old` twice. Errors: UNSUPPORTED, NO_MEMORY, what the sink
+ * returned (diff); INCOMPATIBLE (a patch for another filter), CORRUPT, NEWER_VERSION, NO_MEMORY
+ * (patch).
  */
 BESOM_API besom_status besom_diff(const besom_filter *old, const besom_filter *fresh,
                                   const besom_sink *sink);

@@ -329,14 +329,26 @@ static besom_status patch_all(const besom_filter *old, const struct blob *old_by
                                                                           : BESOM_CORRUPT;
 }
 
+/* Runs are read from a plain filter. Other threads may change a concurrent one: a copy is made of
+ * its saved bytes. Of a plain filter there is none: NULL. */
+static besom_status copy_if_concurrent(const besom_filter *old, const struct blob *old_bytes,
+                                       besom_filter **copy) {
+  *copy = NULL;
+  if (!old->snapshot) return BESOM_OK;
+  return besom_load(old_bytes->at, old_bytes->len, &old->allocator, copy);
+}
+
 besom_status besom_patch(const besom_filter *old, const void *patch, size_t len,
                          besom_filter **out) {
   if (!old || !patch || !out) return BESOM_INVALID;
   struct blob old_bytes = {.allocator = &old->allocator}, fresh = old_bytes;
   struct byte_reader r = {patch, (const uint8_t *)patch + len, false};
+  besom_filter *copy = NULL;
   besom_status status = saved_bytes(old, &old_bytes);
-  if (status == BESOM_OK) status = patch_all(old, &old_bytes, &r, &fresh);
+  if (status == BESOM_OK) status = copy_if_concurrent(old, &old_bytes, &copy);
+  if (status == BESOM_OK) status = patch_all(copy ? copy : old, &old_bytes, &r, &fresh);
   if (status == BESOM_OK) status = besom_load(fresh.at, fresh.len, &old->allocator, out);
+  besom_free(copy);
   blob_free(&old_bytes);
   blob_free(&fresh);
   return status;

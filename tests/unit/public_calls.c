@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "besom_reverse.h"
+#include "support/failing_allocator.h"
 #include "support/keys.h"
 #include "support/saved_filters.h"
 #include "support/temp_files.h"
@@ -244,6 +245,67 @@ static void concurrent_filters_have_a_diff(void **state) {
   }
 }
 
+/* Two plain filters, and their patch, which is made run by run. */
+static void make_patch_of_runs(besom_filter **old, besom_filter **fresh, memory_sink *patch) {
+  static const uint8_t seed[16] = "a patch of runs";
+  besom_config config = {.kind = "aqf", .capacity = N, .seed = seed};
+  assert_int_equal(besom_create(&config, old), BESOM_OK);
+  assert_int_equal(besom_create(&config, fresh), BESOM_OK);
+  for (uint64_t i = 0; i < N / 2; i++) {
+    assert_int_equal(besom_insert_u64(*old, i), BESOM_OK);
+    assert_int_equal(besom_insert_u64(*fresh, i + 10), BESOM_OK);
+  }
+  memory_sink_init(patch);
+  assert_int_equal(besom_diff(*old, *fresh, &patch->api), BESOM_OK);
+}
+
+/* A filter with the saved bytes of f, in memory that may fail. */
+static besom_filter *shared_copy(const besom_filter *f, const failing_allocator *memory) {
+  besom_filter *copy = NULL;
+  memory_sink saved;
+  memory_sink_init(&saved);
+  assert_int_equal(besom_save(f, &saved.api), BESOM_OK);
+  assert_int_equal(besom_load(saved.data, saved.len, &memory->api, &copy), BESOM_OK);
+  assert_int_equal(besom_share(copy), BESOM_OK);
+  memory_sink_close(&saved);
+  return copy;
+}
+
+/* A publisher has plain filters; the consumer has made its own concurrent. */
+static void a_patch_of_plain_filters_fits_a_concurrent_one(void **state) {
+  (void)state;
+  besom_filter *old, *fresh, *made = NULL;
+  memory_sink patch;
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  make_patch_of_runs(&old, &fresh, &patch);
+  besom_filter *shared = shared_copy(old, &memory);
+  besom_status status = BESOM_NO_MEMORY;
+  uint64_t failed = 0;
+  for (; status == BESOM_NO_MEMORY; failed++) {
+    size_t live = memory.live_blocks;
+    memory.fail_at = memory.calls + failed + 1;
+    status = besom_patch(shared, patch.data, patch.len, &made);
+    memory.fail_at = 0;
+    if (status == BESOM_NO_MEMORY) {
+      assert_null(made);
+      assert_int_equal(memory.live_blocks, live);
+      assert_same_bytes(shared, old);
+    }
+  }
+  assert_int_equal(status, BESOM_OK);
+  assert_true(failed > 2);
+  assert_same_bytes(made, fresh);
+  assert_same_bytes(shared, old);
+  memory_sink_close(&patch);
+  besom_free(old);
+  besom_free(fresh);
+  besom_free(shared);
+  besom_free(made);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
 /* ------------------------------------------------------------------ files and pages */
 
 static void assert_not_a_filter(const char *path) {
@@ -306,6 +368,7 @@ int main(void) {
       cmocka_unit_test(many_copies_of_a_key_are_one_member),
       cmocka_unit_test(a_rekey_with_a_no_list_needs_a_kind_that_adapts),
       cmocka_unit_test(concurrent_filters_have_a_diff),
+      cmocka_unit_test(a_patch_of_plain_filters_fits_a_concurrent_one),
       cmocka_unit_test(what_is_not_a_filter_is_named),
       cmocka_unit_test(counters_of_a_large_filter_tell_its_huge_pages),
   };
