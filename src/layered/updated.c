@@ -241,6 +241,20 @@ static besom_status add_update(struct updated *u, const struct lists *l, bool cl
   return status;
 }
 
+static void save_layers(const struct updated *u, struct sections_out *out) {
+  besom__layer_save(u->base, out);
+  for (unsigned i = 0; i < u->n; i++) besom__layer_save(u->updates[i], out);
+}
+
+/* Whether a file has room for all layers: those of a Bloom cascade may be too many with the
+ * updates. Counted by saving without a file. */
+static bool fits_in_file(const struct updated *u) {
+  uint8_t parameters[MAX_SAVED_LAYERS][LAYER_PARAMETER_BYTES];
+  struct sections_out saved = {.n = 1, .layer_parameters = parameters}; /* its own parameters */
+  save_layers(u, &saved);
+  return !saved.failed;
+}
+
 besom_status besom__update(const besom_filter *old, const struct update_input *in,
                            besom_filter **out) {
   besom_filter *f;
@@ -253,6 +267,7 @@ besom_status besom__update(const besom_filter *old, const struct update_input *i
   if (status == BESOM_OK && updated(f)->n == MAX_UPDATES) status = BESOM_FULL;
   if (status == BESOM_OK) status = read_lists(f, in, &l);
   if (status == BESOM_OK) status = add_update(updated(f), &l, in->closed);
+  if (status == BESOM_OK && !fits_in_file(updated(f))) status = BESOM_FULL;
   free_lists(f, &l);
   if (status != BESOM_OK) destroy(f);
   return besom__filter_made(status, f, out);
@@ -292,8 +307,7 @@ static const char *validate(const besom_filter *f) {
 static void save(const besom_filter *f, struct sections_out *out) {
   const struct updated *u = const_updated(f);
   besom__write_u64(&out->parameters, u->n);
-  besom__layer_save(u->base, out);
-  for (unsigned i = 0; i < u->n; i++) besom__layer_save(u->updates[i], out);
+  save_layers(u, out);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {

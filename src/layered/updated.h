@@ -16,8 +16,8 @@ struct update_input {
 
 /*
  * Makes a filter from `old`, with copies of its layers, and one update more. Errors: UNSUPPORTED (a
- * kind that cannot be updated), FULL (too many updates), IS_MEMBER, INVALID (merge_updates),
- * NO_MEMORY, CANCELLED, what a source returned.
+ * kind that cannot be updated), FULL (too many updates, or more layers than a file has room for),
+ * IS_MEMBER, INVALID (merge_updates), NO_MEMORY, CANCELLED, what a source returned.
  */
 besom_status besom__update(const besom_filter *old, const struct update_input *in,
                            besom_filter **out);

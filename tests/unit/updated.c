@@ -247,6 +247,64 @@ static void absent_keys_stay_rare(void **state) {
   besom_free(f);
 }
 
+/* ------------------------------------------------------------------ the limits of a file */
+
+typedef struct long_list {
+  uint64_t stream, at, key;
+} long_list;
+
+enum { LONG = 1 << 20 };
+
+static besom_status next_of_long(void *ctx, besom_bytes *key, uint64_t *weight) {
+  long_list *l = ctx;
+  (void)weight;
+  if (l->at == LONG) return BESOM_END;
+  l->key = key_u64(l->stream, l->at++);
+  *key = (besom_bytes){&l->key, sizeof l->key};
+  return BESOM_OK;
+}
+
+/* 34 Bloom filters: with 16 updates they are more layers than a file may have. */
+static besom_filter *deep_cascade(void) {
+  long_list yes = {.stream = MORE_MEMBERS}, no = {.stream = NEGATIVES};
+  besom_source from_yes = {.next = next_of_long, .ctx = &yes};
+  besom_source from_no = {.next = next_of_long, .ctx = &no};
+  static const uint8_t seed[16] = {3}; /* of the first 24, the one with the most levels */
+  besom_config config = {.kind = "cascade", .capacity = LONG, .fpr = 0.5, .seed = seed};
+  besom_filter *f = NULL;
+  besom_input input = {.yes = &from_yes, .no = &from_no};
+  assert_int_equal(besom_build(&config, &input, &f), BESOM_OK);
+  return f;
+}
+
+/* Every update that succeeds can be shipped; the first that could not be is FULL. */
+static void an_update_that_no_file_could_hold_is_full(void **state) {
+  (void)state;
+  besom_filter *f = deep_cascade(), *fresh = NULL;
+  lists now = random_lists(1900);
+  besom_status status = BESOM_OK;
+  uint64_t n = 0;
+  size_t size;
+  while ((status = update(f, &now, NULL, 0, &fresh)) == BESOM_OK) {
+    besom_filter *made = patched(f, fresh, &size);
+    assert_exact(made, &now, NULL);
+    assert_int_equal(updates_of(made), ++n);
+    besom_free(f);
+    besom_free(fresh);
+    f = made;
+    fresh = NULL;
+    now = churn(&now, 2000 + 2 * n, 50);
+  }
+  assert_int_equal(status, BESOM_FULL);
+  assert_null(fresh);
+  assert_int_equal(n, 14); /* 64 layers: the base, its 34 levels, and 2 per update are 63 */
+  assert_int_equal(update(f, &now, NULL, 1, &fresh), BESOM_OK);
+  besom_free(patched(f, fresh, &size));
+  assert_exact(fresh, &now, NULL);
+  besom_free(fresh);
+  besom_free(f);
+}
+
 /* Whichever allocation fails, the old filter is as before, and nothing is lost. */
 static void an_update_without_memory_changes_nothing(void **state) {
   (void)state;
@@ -402,6 +460,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(an_update_without_changes_adds_none),
       cmocka_unit_test(a_patch_has_the_size_of_the_change),
       cmocka_unit_test(absent_keys_stay_rare),
+      cmocka_unit_test(an_update_that_no_file_could_hold_is_full),
       cmocka_unit_test(an_update_without_memory_changes_nothing),
       cmocka_unit_test(a_source_that_fails_ends_an_update),
       cmocka_unit_test(the_golden_file_loads),
