@@ -319,8 +319,9 @@ static besom_status patch_all(const besom_filter *old, const struct blob *old_by
   if (r->failed || memcmp(magic, PATCH_MAGIC, sizeof magic) != 0) return BESOM_CORRUPT;
   if (version != 1) return BESOM_NEWER_VERSION;
   if (of_old != besom__checksum(old_bytes->at, old_bytes->len)) return BESOM_INCOMPATIBLE;
-  /* A patch of this size cannot describe more: each piece is at most as long as the table. */
-  if (len > 2 * (uint64_t)old_bytes->len + 64 * (uint64_t)(r->end - r->at) + 4096)
+  /* No file is empty. A patch of this size cannot describe more: each piece is at most as long as
+   * the table. */
+  if (!len || len > 2 * (uint64_t)old_bytes->len + 64 * (uint64_t)(r->end - r->at) + 4096)
     return BESOM_CORRUPT;
   besom_status status = blob_reserve(fresh, len);
   while (status == BESOM_OK && fresh->len < len) status = patch_piece(old, old_bytes, r, fresh);

@@ -9,6 +9,7 @@
 
 #include "besom.h"
 #include "cell_diff.h"
+#include "core/byte_io.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
 
@@ -178,6 +179,25 @@ static void runs_for_another_table_are_refused(void **state) {
   }
 }
 
+/* The header may claim a file of no bytes, with its checksum. No filter has such a file. */
+static void a_patch_to_an_empty_file_is_refused(void **state) {
+  (void)state;
+  enum { HEADER = 40, LENGTH_AT = 24 };
+  besom_filter *old = build("qf", 0, 100, NULL), *made = NULL;
+  memory_sink patch;
+  memory_sink_init(&patch);
+  assert_int_equal(besom_diff(old, old, &patch.api), BESOM_OK);
+  uint8_t forged[HEADER];
+  memcpy(forged, patch.data, HEADER);
+  struct byte_writer w = {forged + LENGTH_AT, forged + HEADER, false};
+  besom__write_u64(&w, 0);
+  besom__write_u64(&w, besom__checksum(NULL, 0));
+  assert_int_equal(besom_patch(old, forged, HEADER, &made), BESOM_CORRUPT);
+  assert_null(made);
+  memory_sink_close(&patch);
+  besom_free(old);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cells_are_read_as_written),
@@ -186,6 +206,7 @@ int main(void) {
       cmocka_unit_test(patches_are_as_small_as_the_change),
       cmocka_unit_test(a_number_without_end_is_refused),
       cmocka_unit_test(runs_for_another_table_are_refused),
+      cmocka_unit_test(a_patch_to_an_empty_file_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
