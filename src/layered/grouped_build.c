@@ -67,11 +67,14 @@ static besom_status table_enlarge(struct group_table *t) {
   return BESOM_OK;
 }
 
-/* The number of a group, which is new or known. */
+/* The number of a group, which is new or known. Only a new one needs room. */
 static besom_status table_number(struct group_table *t, besom_digest name, uint32_t *number) {
-  besom_status status = t->n == t->room ? table_enlarge(t) : BESOM_OK;
-  if (status != BESOM_OK) return status;
-  uint32_t *slot = table_find(t, name);
+  uint32_t *slot = t->room ? table_find(t, name) : NULL;
+  if ((!slot || !*slot) && t->n == t->room) {
+    besom_status status = table_enlarge(t);
+    if (status != BESOM_OK) return status;
+    slot = table_find(t, name);
+  }
   if (!*slot) {
     t->at[t->n].name = name;
     *slot = ++t->n;

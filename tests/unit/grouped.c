@@ -317,6 +317,51 @@ static void bad_configurations_are_refused(void **state) {
 }
 
 /* --write-golden writes the golden file instead. */
+/* ------------------------------------------------------------------ the table of groups */
+
+enum { ROOM = 64 }; /* groups in the first table */
+
+/* One key of each group, and one more of group 0: after `again_at` others. */
+typedef struct room_list {
+  unsigned at, again_at;
+  char key[32];
+} room_list;
+
+static besom_status next_in_room(void *ctx, besom_bytes *key, uint64_t *weight) {
+  room_list *l = ctx;
+  (void)weight;
+  if (l->at > ROOM) return BESOM_END;
+  unsigned i = l->at++;
+  bool second = i == l->again_at;
+  int len = snprintf(l->key, sizeof l->key, "%u:%u", second ? 0 : i - (i > l->again_at), second);
+  *key = (besom_bytes){l->key, (size_t)len};
+  return BESOM_OK;
+}
+
+static uint64_t allocations_of(unsigned again_at) {
+  room_list l = {.again_at = again_at};
+  besom_source yes = {.next = next_in_room, .ctx = &l};
+  failing_allocator a;
+  failing_allocator_init(&a);
+  besom_config config = open_config;
+  config.kind = "grouped";
+  config.capacity = ROOM + 1;
+  config.seed = seed;
+  config.allocator = &a.api;
+  besom_filter *f = NULL;
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes}, &f), BESOM_OK);
+  besom_free(f);
+  assert_null(failing_allocator_verdict(&a));
+  failing_allocator_close(&a);
+  return a.calls;
+}
+
+/* At 2^24 groups there is no larger table: a known group must not need one. */
+static void a_key_of_a_known_group_needs_no_larger_table(void **state) {
+  (void)state;
+  assert_int_equal(allocations_of(ROOM), allocations_of(1));
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "--write-golden")) {
     universe u;
@@ -326,6 +371,7 @@ int main(int argc, char **argv) {
     return status != BESOM_OK;
   }
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_key_of_a_known_group_needs_no_larger_table),
       cmocka_unit_test(groups_take_little_more_than_their_least_bits),
       cmocka_unit_test(an_open_universe_keeps_the_rate),
       cmocka_unit_test(a_function_may_name_the_group),
