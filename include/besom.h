@@ -264,7 +264,8 @@ BESOM_API besom_status besom_share(besom_filter *f);
  * update    a static list (ribbon, fuse, cascade, updated) that the new filter is an update of: of
  *           kind updated, with the layers of this one and one update more, so that besom_diff of
  *           both is little more than the change. yes and no are the whole new lists. config: NULL,
- *           or options = "universe=closed". Errors: UNSUPPORTED (other kinds), FULL (16 updates).
+ *           or options = "universe=closed". Errors: UNSUPPORTED (other kinds), FULL (16 updates, or
+ *           fewer of a Bloom cascade with more than 31 levels).
  * was       with update: keys that have been on the yes list. Those on neither list now are
  *           answered no. Without it, the filter goes on to answer yes to them.
  * merge_updates  with update: the new update replaces the last so many ones. was must have every
@@ -433,8 +434,10 @@ BESOM_INLINE besom_status besom_count_u64(const besom_filter *f, uint64_t key, u
 
 /*
  * Makes a filter that holds the keys of a and b, in their common geometry. In its buckets the
- * records of b follow those of a. Errors: INCOMPATIBLE, FULL (too many keys), RESERVE_FULL (too
- * many adaptations), NO_MEMORY; with a no list in front of a store (besom_reverse.h): NEEDS_STORE,
+ * records of b follow those of a. Without a store, an exception or an entry of the no list is
+ * dropped if the other filter has a fingerprint that matches it, and no exception for it: the key
+ * may be a member there. Errors: INCOMPATIBLE, FULL (too many keys), RESERVE_FULL (too many
+ * adaptations), NO_MEMORY; with a no list in front of a store (besom_reverse.h): NEEDS_STORE,
  * IS_MEMBER (a key is a member of one and on the no list of the other), and what a bound callback
  * returned.
  */
