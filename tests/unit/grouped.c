@@ -316,7 +316,6 @@ static void bad_configurations_are_refused(void **state) {
   assert_null(f);
 }
 
-/* --write-golden writes the golden file instead. */
 /* ------------------------------------------------------------------ the table of groups */
 
 enum { ROOM = 64 }; /* groups in the first table */
@@ -362,6 +361,7 @@ static void a_key_of_a_known_group_needs_no_larger_table(void **state) {
   assert_int_equal(allocations_of(ROOM), allocations_of(1));
 }
 
+/* --write-golden writes the golden file instead. */
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "--write-golden")) {
     universe u;

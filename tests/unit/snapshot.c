@@ -12,7 +12,7 @@
 
 #include "quotient/aqf_sync.h" /* also core/relaxed.h */
 
-#if defined(BESOM_THREAD_SANITIZER)
+#if defined(BESOM_THREAD_SANITIZER) || defined(BESOM_EMULATED)
 enum { ROUNDS = 4, TURNS = 20000, TURNS_BESIDE = 2000 };
 #else
 enum { ROUNDS = 20, TURNS = 1000000, TURNS_BESIDE = 100000 };

@@ -259,7 +259,7 @@ static besom_status next_of_long(void *ctx, besom_bytes *key, uint64_t *weight) 
   long_list *l = ctx;
   (void)weight;
   if (l->at == LONG) return BESOM_END;
-  l->key = key_u64(l->stream, l->at++);
+  l->key = little_endian(key_u64(l->stream, l->at++));
   *key = (besom_bytes){&l->key, sizeof l->key};
   return BESOM_OK;
 }
