@@ -1,27 +1,17 @@
 """What docs/results-full.md has beside the verdicts: which claims were run, and where they differ from the quick runs."""
 
 import papers
+import records
 import texts
 import verdicts
 
 CONTINUE = "make report REPORT=--full"
 
 
-def seeds_of(record):
-    """(seeds that were run, seeds that were wanted)"""
-    done = int(record.about.get("seeds", 1))
-    return done, int(record.about.get("wanted_seeds", done))
-
-
-def has_fewer_seeds(record):
-    done, wanted = seeds_of(record)
-    return done < wanted
-
-
 def summary(tested, differing):
     """Sentences: how much was run, and how much of it differs from the quick runs."""
     run = [(claim["name"], record) for claim, record, _ in tested if record]
-    fewer = [f"{name} ({seeds_of(record)[0]} of {seeds_of(record)[1]})" for name, record in run if has_fewer_seeds(record)]
+    fewer = [f"{name} ({' of '.join(map(str, records.seeds_of(record)))})" for name, record in run if records.has_fewer_seeds(record)]
     cut = [claim["name"] for claim, record, error in tested if not record and error]
     missing = [claim["name"] for claim, record, error in tested if not record and not error]
     lines = [f"Run at full size: {len(run)} of {len(tested)} claims."]
@@ -37,7 +27,7 @@ def summary(tested, differing):
 
 def state(record, error):
     if record:
-        return "fewer seeds than stated" if has_fewer_seeds(record) else "complete"
+        return "fewer seeds than stated" if records.has_fewer_seeds(record) else "complete"
     return error or "not run at full size"
 
 
@@ -46,7 +36,7 @@ def run_row(claim, record, error):
     if not record:
         return cells + [""] * 5
     busy = float(record.about.get("other_load", 0))
-    done, wanted = seeds_of(record)
+    done, wanted = records.seeds_of(record)
     return cells + [f"{done} of {wanted}", f"{float(record.about.get('cpu_seconds', record.about['seconds'])) / 60:.1f}",
                     f"{busy:.1f} cores" if claim["timed"] and busy > verdicts.BUSY else "", record.about["date"],
                     record.about["commit"]]

@@ -166,6 +166,13 @@ class Bench:
             return None
         return record if self.is_current(claim, record.about) else None
 
+    def needs_run(self, claim):
+        """Whether there is no valid record, or one whose seeds a lower limit has cut."""
+        record = self.known(claim)
+        if record is None:
+            return not self.why_cut(claim)
+        return self.full and records.has_fewer_seeds(record) and float(record.about.get("limit", 0)) < self.limit
+
     def why_cut(self, claim):
         """How the limit stopped this claim, with its first seed; None if it did not."""
         about = records.read_head(self.cut_path(claim)) if self.full else {}
@@ -196,7 +203,7 @@ class Bench:
     def test(self, claims):
         """Tests the claims that have no record yet. Returns {name: reason} of those that failed."""
         failed = {claim["name"]: self.why_cut(claim) for claim in claims if self.known(claim) is None and self.why_cut(claim)}
-        untested = [claim for claim in claims if self.known(claim) is None and claim["name"] not in failed]
+        untested = [claim for claim in claims if self.needs_run(claim)]
         progress = Progress(len(untested))
         # Databases are created in TMPDIR, and a program that is stopped leaves its own there.
         with tempfile.TemporaryDirectory(prefix="besom-report-", dir=os.environ.get("TMPDIR") or "/var/tmp") as scratch:

@@ -51,6 +51,17 @@ class Record:
         return select(self.rows, condition)
 
 
+def seeds_of(record):
+    """(seeds that were run, seeds that were wanted)"""
+    done = int(record.about.get("seeds", 1))
+    return done, int(record.about.get("wanted_seeds", done))
+
+
+def has_fewer_seeds(record):
+    done, wanted = seeds_of(record)
+    return done < wanted
+
+
 def read_head(path):
     """The header lines of this file as {name: value}; empty if the file does not exist."""
     try:

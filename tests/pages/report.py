@@ -85,8 +85,10 @@ def test_full_runs(source, bench, work):
     assert "Verdicts that differ from those of the quick runs, of the claims that were run: 1." in page and "| holds | 1 of 2 parts hold | does not hold |" in page, page
     error, _ = run("*) exit 1", ["repeats", "zipf"], "--limit", "0.02")  # another program, the same claims
     assert "of 1:" not in error and "of 2:" not in error and "cut" in error, "a claim with a full record was measured again"
-    error, _ = run("*) exit 7", ["zipf"], "--limit", "1")
-    assert "exit code 7" in error, "a claim that was cut is not run with a higher limit"
+    error, page = run("*) exit 7", ["repeats", "zipf"], "--limit", "1")
+    for name in ("repeats", "zipf"):
+        assert f"{name} was not tested: ended with exit code 7" in error, "what a lower limit has cut is not run again"
+    assert "repeats (2 of 3)" in page, "a record is lost by a run that failed"
     check_tables(read(docs, "results-full.md").splitlines())
 
 
