@@ -67,7 +67,7 @@ typedef struct besom_sidecar besom_sidecar;
 /*
  * How the sidecar reaches its table in the application's database: a map from keys of 8 bytes to
  * values, which nothing else uses. size is sizeof(besom_sidecar_log); later versions append
- * members. All but sync, number and close are required.
+ * members. All but sync, number, close and end_scan are required.
  *
  * put, remove  change a record within txn, a transaction of the application (besom_sidecar_log_to)
  *              or one that update has begun. remove of an absent key is OK.
@@ -82,6 +82,8 @@ typedef struct besom_sidecar besom_sidecar;
  *              (besom_sidecar_log_to), and config.stamp is not used: the numbers tell whether
  *              another writer was there.
  * close        frees ctx.
+ * end_scan     the sidecar will not read config.keys to the end (the scan failed, or progress has
+ *              cancelled it): release what the scan holds, for example a read transaction.
  */
 typedef struct besom_sidecar_log {
   size_t size;
@@ -94,6 +96,7 @@ typedef struct besom_sidecar_log {
   uint64_t (*number)(void *ctx, void *txn);
   void (*close)(void *ctx);
   void *ctx;
+  void (*end_scan)(void *ctx);
 } besom_sidecar_log;
 
 /* -------------------------------------------------------------- opening and closing */

@@ -64,8 +64,9 @@ static besom_status read_keys(besom_sidecar *s, besom_filter *f, uint64_t total,
     if (f && *n % BATCH == 0) status = add_batch(s, f, batch, BATCH);
     if (status == BESOM_OK) status = tick(s, *n, total);
   }
-  if (status != BESOM_END) return status;
-  return f ? add_batch(s, f, batch, *n % BATCH) : BESOM_OK;
+  if (status == BESOM_END) return f ? add_batch(s, f, batch, *n % BATCH) : BESOM_OK;
+  if (s->log.end_scan) s->log.end_scan(s->log.ctx);
+  return status;
 }
 
 static besom_status check_abilities(const besom_sidecar *s, const besom_filter *f) {
@@ -195,9 +196,10 @@ static void sidecar_free(besom_sidecar *s) {
 
 /* ------------------------------------------------------------------ loading or reading all keys */
 
-/* log.number returns 0 if it does not know: then nobody knows whether another writer was there. */
+/* log.number returns 0 if it does not know: then nobody knows whether another writer was there, also
+   if the number of the checkpoint is not known either. Without it, a stamp of 0 says nothing. */
 static bool is_bypassed(const besom_sidecar *s, uint64_t stamp) {
-  return stamp != s->stamp && (stamp != 0 || s->log.number);
+  return stamp ? stamp != s->stamp : s->log.number != NULL;
 }
 
 /* Loads the checkpoint and replays the log. If they do not fit, s->filter is NULL. */

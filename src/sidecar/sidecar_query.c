@@ -63,11 +63,17 @@ static besom_status adapt(besom_sidecar *s, const void *key, size_t len, uint64_
   return status == BESOM_OK ? besom_adapt(s->filter, key, len) : status;
 }
 
-besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
+/* stamp: of the snapshot that was read, or NULL. */
+static besom_status report(besom_sidecar *s, const void *key, size_t len, uint64_t point,
+                           const uint64_t *stamp) {
   if (!s || (!key && len)) return BESOM_INVALID;
   if (atomic_load(&s->saving)) return BESOM_BUSY; /* does not wait, and does not make others wait */
   sidecar_lock(s);
-  besom_status status = point > s->inserted ? BESOM_INVALID : adapt(s, key, len, point);
+  besom_status status = BESOM_BUSY;
+  if (point > s->inserted)
+    status = BESOM_INVALID;
+  else if (!stamp || is_complete_for(s, *stamp))
+    status = adapt(s, key, len, point);
   bool accepted = status == BESOM_OK || status == BESOM_EVICTED;
   s->changed |= accepted;
   s->stats.reports += accepted;
@@ -77,18 +83,15 @@ besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
   return accepted ? BESOM_OK : status;
 }
 
-/*
- * A key that is absent in a later state may be in one that the filter is asked for: nobody told of
- * its removal yet. The stamp does not fall below that of the report before it is made, except in a
- * rebuild, which makes the point too old.
- */
+besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
+  return report(s, key, len, point, NULL);
+}
+
+/* A key that is absent in a later state may be in one that the filter is asked for: nobody told of
+   its removal yet. */
 besom_status besom_sidecar_report_at(besom_sidecar *s, const void *key, size_t len, uint64_t point,
                                      uint64_t stamp) {
-  if (!s) return BESOM_INVALID;
-  sidecar_lock_shared(s);
-  bool is_complete = is_complete_for(s, stamp);
-  sidecar_unlock(s);
-  return is_complete ? besom_sidecar_report(s, key, len, point) : BESOM_BUSY;
+  return report(s, key, len, point, &stamp);
 }
 
 /* ------------------------------------------------------------------ statistics */

@@ -26,7 +26,8 @@ static besom_status status_of(MDB_env *env, int error) {
 
 /* ------------------------------------------------------------------ the scan of all keys */
 
-static void scan_end(struct lmdb_sidecar *l) {
+static void scan_end(void *ctx) {
+  struct lmdb_sidecar *l = ctx;
   if (l->scan_cursor) mdb_cursor_close(l->scan_cursor);
   if (l->scan_txn) mdb_txn_abort(l->scan_txn);
   l->scan_cursor = NULL;
@@ -183,7 +184,8 @@ static besom_status attach(struct lmdb_sidecar *l, besom_sidecar_config config, 
                            .sync = log_sync,
                            .number = options->every_commit ? log_number : NULL,
                            .close = log_close,
-                           .ctx = l};
+                           .ctx = l,
+                           .end_scan = scan_end};
   const char *name = options->log_name ? options->log_name : DEFAULT_LOG_NAME;
   besom_status status = open_log(l, name, &keys.size_hint, reason);
   if (status != BESOM_OK) return status;

@@ -16,7 +16,8 @@ struct rocksdb_sidecar {
 
 /* ------------------------------------------------------------------ the scan of all keys */
 
-static void scan_end(struct rocksdb_sidecar *r) {
+static void scan_end(void *ctx) {
+  struct rocksdb_sidecar *r = ctx;
   if (r->scan) rocksdb_iter_destroy(r->scan);
   r->scan = NULL;
 }
@@ -132,7 +133,8 @@ static besom_status attach(struct rocksdb_sidecar *r, besom_sidecar_config confi
                            .update = log_update,
                            .sync = log_sync,
                            .close = log_close,
-                           .ctx = r};
+                           .ctx = r,
+                           .end_scan = scan_end};
   config.keys = &keys;
   config.log = &log;
   return besom_sidecar_open_sized(&config, sizeof config, filter_size, path, reason, out);

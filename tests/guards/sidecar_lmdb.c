@@ -24,18 +24,23 @@ typedef struct scene {
   besom_sidecar *s;
 } scene;
 
-static void open_env(scene *c, unsigned databases, size_t map, unsigned table_flags) {
+static void open_env_with(scene *c, unsigned databases, size_t map, unsigned table_flags,
+                          unsigned env_flags) {
   MDB_txn *txn;
   assert_int_equal(mdb_env_create(&c->env), 0);
   assert_int_equal(mdb_env_set_mapsize(c->env, map), 0);
   assert_int_equal(mdb_env_set_maxdbs(c->env, databases), 0);
-  assert_int_equal(mdb_env_open(c->env, c->data.text, MDB_NOSYNC | MDB_NOSUBDIR | MDB_NOTLS, 0666),
-                   0);
+  unsigned flags = MDB_NOSYNC | MDB_NOSUBDIR | env_flags;
+  assert_int_equal(mdb_env_open(c->env, c->data.text, flags, 0666), 0);
   assert_int_equal(mdb_txn_begin(c->env, NULL, 0, &txn), 0);
   assert_int_equal(mdb_dbi_open(txn, "users", MDB_CREATE | table_flags, &c->table), 0);
   assert_int_equal(mdb_txn_commit(txn), 0);
   c->options.env = c->env;
   c->options.table = c->table;
+}
+
+static void open_env(scene *c, unsigned databases, size_t map, unsigned table_flags) {
+  open_env_with(c, databases, map, table_flags, MDB_NOTLS);
 }
 
 static void scene_init(scene *c) {
@@ -121,9 +126,11 @@ static void assert_exact(scene *c, uint64_t from, uint64_t to, uint64_t end) {
    yet. */
 static scene *rebuilt_in_commit;
 
-/* LMDB, a shared library, finds this function in the program. The meta pages are the first two. */
-__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *data, size_t len,
-                                                      off_t at) {
+/* LMDB, a shared library, finds one of these functions in the program. The meta pages are the first
+   two. */
+#define CALLED __attribute__((visibility("default")))
+
+CALLED ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at) {
   ssize_t written = syscall(SYS_pwrite64, fd, data, len, at);
   scene *c = rebuilt_in_commit;
   if (c && at < 2 * sysconf(_SC_PAGESIZE)) {
@@ -131,6 +138,10 @@ __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *data, 
     assert_int_equal(besom_sidecar_rebuild(c->s), BESOM_OK);
   }
   return written;
+}
+
+CALLED ssize_t pwrite(int fd, const void *data, size_t len, off_t at) {
+  return pwrite64(fd, data, len, at);
 }
 
 /* ------------------------------------------------------------------ tests */
@@ -379,6 +390,37 @@ static void a_rebuild_that_cannot_read_changes_nothing(void **state) {
   scene_done(&c);
 }
 
+static bool go_on(void *ctx, uint64_t done, uint64_t total) {
+  (void)done;
+  (void)total;
+  return *(const bool *)ctx;
+}
+
+/* By default LMDB gives a thread one read transaction: after a rebuild that was cancelled, both the
+   application and the next rebuild can begin theirs. */
+static void a_cancelled_rebuild_leaves_no_transaction(void **state) {
+  (void)state;
+  scene c;
+  MDB_txn *txn;
+  bool goes_on = false;
+  besom_progress progress = {.tick = go_on, .ctx = &goes_on};
+  scene_init(&c);
+  open_env_with(&c, 2, (size_t)1 << 24, 0, 0);
+  c.options.every_commit = true;
+  c.config.progress = &progress;
+  attach(&c, BESOM_SIDECAR_NEW);
+  put_range(&c, 0, 5000);
+  assert_int_equal(besom_sidecar_rebuild(c.s), BESOM_CANCELLED);
+  assert_int_equal(mdb_txn_begin(c.env, NULL, MDB_RDONLY, &txn), 0);
+  mdb_txn_abort(txn);
+  goes_on = true;
+  assert_int_equal(besom_sidecar_rebuild(c.s), BESOM_OK);
+  put_range(&c, 5000, 5001);
+  assert_exact(&c, 0, 5001, 6000);
+  detach(&c);
+  scene_done(&c);
+}
+
 /* A read transaction keeps a key that is deleted meanwhile, and does not get one that is put. */
 static void a_read_transaction_keeps_its_keys(void **state) {
   (void)state;
@@ -463,6 +505,7 @@ int main(void) {
       cmocka_unit_test(a_writer_beside_an_open_sidecar_is_noticed),
       cmocka_unit_test(a_commit_during_a_rebuild_is_noticed),
       cmocka_unit_test(a_rebuild_that_cannot_read_changes_nothing),
+      cmocka_unit_test(a_cancelled_rebuild_leaves_no_transaction),
       cmocka_unit_test(a_read_transaction_keeps_its_keys),
       cmocka_unit_test(a_read_transaction_keeps_keys_that_another_writer_deletes),
       cmocka_unit_test(a_table_with_duplicates_has_each_key_once),

@@ -367,6 +367,32 @@ static void writers_that_bypass_the_sidecar_are_noticed_by_the_number(void **sta
   app_done(&a);
 }
 
+/* Every look finds another number, as if another writer committed meanwhile. */
+static bool rises;
+
+static uint64_t rising_number(void *ctx, void *txn) {
+  app *a = ctx;
+  return rises && !txn ? ++a->now->number : log_number(ctx, txn);
+}
+
+/* The numbers of the checkpoint and of the database are both not known: this is no agreement. */
+static void a_checkpoint_of_an_unknown_state_is_not_loaded(void **state) {
+  (void)state;
+  app a;
+  app_init(&a, true);
+  a.log.number = rising_number;
+  app_open(&a, BESOM_SIDECAR_NEW);
+  rises = true;
+  assert_int_equal(besom_sidecar_rebuild(a.s), BESOM_OK);
+  rises = false;
+  app_close(&a);
+  a.log.number = unknown_number;
+  assert_int_equal(app_try_open(&a), BESOM_INCOMPATIBLE);
+  a.log.number = log_number;
+  app_open(&a, BESOM_SIDECAR_BYPASSED);
+  app_done(&a);
+}
+
 /* ------------------------------------------------------------------ damage */
 
 static void a_damaged_file_is_not_used(void **state) {
@@ -572,6 +598,7 @@ int main(void) {
       cmocka_unit_test(a_file_or_log_with_keep_removed_is_not_used_without),
       cmocka_unit_test(writers_that_bypass_the_sidecar_are_noticed_by_the_stamp),
       cmocka_unit_test(writers_that_bypass_the_sidecar_are_noticed_by_the_number),
+      cmocka_unit_test(a_checkpoint_of_an_unknown_state_is_not_loaded),
       cmocka_unit_test(a_damaged_file_is_not_used),
       cmocka_unit_test(a_damaged_log_is_not_replayed),
       cmocka_unit_test(a_table_with_other_data_is_not_overwritten),
