@@ -235,7 +235,7 @@ besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
   commit_others(into);
   commit_others(from);
   status = besom__guard_merge(into, from);
-  free_images(into);
+  if (!in_batch(into)) free_images(into); /* BUSY beside a batch of its own, which goes on */
   leave(from, status);
   return leave(into, status);
 }

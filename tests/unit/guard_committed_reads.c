@@ -132,6 +132,23 @@ static void other_threads_see(const char *kind, besom_guard_config config, uint6
   close_guard(g);
 }
 
+/* A merge within a batch is refused, and the batch stays invisible. */
+static void a_refused_merge_shows_nothing_of_a_batch(void **state) {
+  (void)state;
+  merge_call m = open_two((besom_guard_config){0});
+  put_text(m.into, 2, "old");
+  assert_int_equal(besom_guard_begin(m.into), BESOM_OK);
+  put_text(m.into, 2, "new");
+  assert_int_equal(besom_guard_merge(m.into, m.from), BESOM_BUSY);
+  sight s = look_from_another_thread(m.into);
+  assert_sight(&s, "", "old", "");
+  put_text(m.into, 2, "later");
+  s = look_from_another_thread(m.into);
+  assert_sight(&s, "", "old", "");
+  assert_int_equal(besom_guard_abort(m.into), BESOM_OK);
+  close_two(&m);
+}
+
 static void readers_see_only_committed_batches(void **state) {
   (void)state;
   for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++)
@@ -301,6 +318,7 @@ static void readers_see_a_merge_whole(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(readers_see_only_committed_batches),
+      cmocka_unit_test(a_refused_merge_shows_nothing_of_a_batch),
       cmocka_unit_test(changes_without_memory_are_not_made),
       cmocka_unit_test(a_deleted_key_stays_absent),
       cmocka_unit_test(readers_do_not_see_a_commit_that_writes),
