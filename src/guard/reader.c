@@ -87,8 +87,9 @@ static void unlock_filters(const besom_guard *g) {
   if (g->locks) besom__unlock_writer(g->locks);
 }
 
-/* A guard with the same store and configuration, and without filters. */
-static besom_guard *shadow_new(besom_guard *g) {
+/* A guard with the same store and configuration, and without filters. *manifest: the one that the
+   filters of g are by. */
+static besom_guard *shadow_new(besom_guard *g, uint64_t *manifest) {
   besom_guard *shadow = besom__allocate(&g->allocator, sizeof *shadow);
   if (!shadow) return NULL;
   lock_read(g);
@@ -100,6 +101,7 @@ static besom_guard *shadow_new(besom_guard *g) {
   shadow->filter_config = g->filter_config;
   memcpy(shadow->options, g->options, sizeof shadow->options);
   if (g->filter_config.options) shadow->filter_config.options = shadow->options;
+  *manifest = g->manifest_checksum;
   unlock(g);
   return shadow;
 }
@@ -129,31 +131,33 @@ static void exchange_filters(besom_guard *g, besom_guard *shadow) {
   shadow->next = next;
 }
 
-/* Whether g needs the filters of the shadow. Meanwhile another thread may have loaded filters of
-   the same manifest, and even filled them. */
-static bool has_news(const besom_guard *g, const besom_guard *shadow) {
-  return shadow->filter_filled || shadow->manifest_checksum != g->manifest_checksum;
+/* Whether g needs the filters of the shadow. Since they were read, another thread may have loaded
+   filters of the same manifest, or of a later one, and even filled them. */
+static bool has_news(const besom_guard *g, const besom_guard *shadow, uint64_t manifest) {
+  return shadow->filter_filled ||
+         (g->manifest_checksum == manifest && shadow->manifest_checksum != manifest);
 }
 
 /* Binding can fail, so it comes first. */
-static besom_status take_over(besom_guard *g, besom_guard *shadow) {
+static besom_status take_over(besom_guard *g, besom_guard *shadow, uint64_t manifest) {
   besom_status status = besom__guard_bind(g, shadow->current.filter);
   if (status == BESOM_OK && shadow->next.filter) status = besom__guard_bind(g, shadow->next.filter);
   if (status != BESOM_OK) return status;
   lock_filters(g);
   lock_write(g);
-  if (has_news(g, shadow)) exchange_filters(g, shadow);
+  if (has_news(g, shadow, manifest)) exchange_filters(g, shadow);
   unlock(g);
   unlock_filters(g);
   return BESOM_OK;
 }
 
 static besom_status replace_filters(besom_guard *g, bool fill) {
-  besom_guard *shadow = shadow_new(g);
+  uint64_t manifest;
+  besom_guard *shadow = shadow_new(g, &manifest);
   if (!shadow) return BESOM_NO_MEMORY;
   const besom_config *config = &shadow->filter_config;
   besom_status status = fill ? try_to_fill(shadow, config, NULL) : load_empty(shadow, config);
-  if (status == BESOM_OK) status = take_over(g, shadow);
+  if (status == BESOM_OK) status = take_over(g, shadow, manifest);
   shadow_free(g, shadow);
   return status;
 }
