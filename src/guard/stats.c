@@ -44,7 +44,6 @@ static void collect_rates(const besom_guard *g, besom_guard_statistics *stats) {
 static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   besom_store_statistics store;
   *stats = (besom_guard_statistics){0};
-  load_counters(&g->stats, stats);
   stats->growths_refused = load_counter(&g->stats.growths_refused);
   stats->rekeys_refused = load_counter(&g->stats.rekeys_refused);
   stats->full_puts = load_counter(&g->stats.full_puts);
@@ -60,6 +59,7 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   stats->bypassed = load_counter(&g->stats.bypassed);
   unlock(g);
   unlock_commit(g);
+  load_counters(&g->stats, stats); /* not before a lock: in that time queries would go on */
   collect_rates(g, stats);
 }
 
