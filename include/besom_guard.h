@@ -193,7 +193,8 @@ BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t l
 /*
  * get returns the value of a key, borrowed until besom_guard_release. value may be NULL if only
  * presence matters. Cost: no read of the store if the filter answers no, else one; split: a second
- * one for a false positive. Errors: NOT_FOUND (certain; *value is empty and needs no release).
+ * one for a false positive. Errors: NOT_FOUND (certain; *value is empty and needs no release), IO
+ * (also, with threads: a change failed, and so did its rollback; the next change repeats that).
  * release empties *value; NULL and an empty value are allowed.
  */
 BESOM_API besom_status besom_guard_get(besom_guard *g, const void *key, size_t len,

@@ -83,6 +83,13 @@ static bool has_failed(besom_status status) {
   return failed;
 }
 
+/* The same for a query. If even a rollback has failed, readers get IO until a writer repeats it. */
+static bool read_has_failed(besom_status status) {
+  bool stale = (faults.disk_full || faults.no_memory) && status == BESOM_IO;
+  add(&total.failures, stale);
+  return stale || has_failed(status);
+}
+
 static void open_guard(shared *s) {
   besom_store *store = NULL;
   if (s->ordered)
@@ -145,7 +152,7 @@ static void take_out(owner *o, size_t i) {
 
 static void check_no_list(owner *o, size_t i) {
   besom_status status = besom_guard_no_has(o->s->g, key_of(o->number, i).bytes, 8);
-  demand(has_failed(status) || status == (o->listed[i] ? BESOM_OK : BESOM_NOT_FOUND));
+  demand(read_has_failed(status) || status == (o->listed[i] ? BESOM_OK : BESOM_NOT_FOUND));
 }
 
 static void change_no_list(owner *o, size_t i) {
@@ -200,7 +207,7 @@ static void get(owner *o, unsigned of, size_t i) {
   size_t at = 0;
   uint32_t version = 0;
   besom_status status = besom_guard_get(o->s->g, key.bytes, 8, &value);
-  if (has_failed(status)) return;
+  if (read_has_failed(status)) return;
   demand(status == BESOM_OK || status == BESOM_NOT_FOUND);
   if (status == BESOM_OK) {
     (void)read_value(o, (besom_bytes){key.bytes, 8}, value, &at, &version);
@@ -223,7 +230,7 @@ static void get_many(owner *o) {
     k[n] = (besom_bytes){&keys[n], 8};
   }
   besom_status status = besom_guard_get_many(o->s->g, k, MANY, values, &found);
-  if (has_failed(status)) return;
+  if (read_has_failed(status)) return;
   demand(status == BESOM_OK);
   for (size_t n = 0; n < MANY; n++) {
     bool there = n % 2 && o->versions[numbers[n]];
@@ -247,7 +254,7 @@ static void query(owner *o) {
   } else {
     uint64_t key = key_u64(NEGATIVES, random_below(&o->random, dice < 13 ? 50 : 100000));
     besom_status status = besom_guard_get_u64(o->s->g, key, NULL);
-    demand(status == BESOM_NOT_FOUND || has_failed(status));
+    demand(status == BESOM_NOT_FOUND || read_has_failed(status));
   }
 }
 
@@ -268,7 +275,7 @@ static void scan(owner *o) {
   besom_bytes none = {NULL, 0};
   memset(o->seen, 0, sizeof o->seen);
   besom_status status = besom_guard_scan(o->s->g, none, none, see, o);
-  if (has_failed(status)) return;
+  if (read_has_failed(status)) return;
   demand(status == BESOM_OK);
   for (size_t i = 0; i < OWN; i++) demand(o->seen[i] == (o->versions[i] != 0));
 }
@@ -278,7 +285,7 @@ static void iterate(owner *o) {
   besom_bytes none = {NULL, 0}, key, value;
   besom_iterator *it = NULL;
   besom_status status = besom_guard_iterate(o->s->g, none, none, &it);
-  if (status == BESOM_UNSUPPORTED || has_failed(status)) return;
+  if (status == BESOM_UNSUPPORTED || read_has_failed(status)) return;
   demand(status == BESOM_OK);
   uint32_t now[OWN];
   bool exact = o->s->config.durability != BESOM_DURABLE_SYNC;
@@ -292,7 +299,7 @@ static void iterate(owner *o) {
     o->seen[i] = true;
     if (chance(&o->random, 4)) change(o);
   }
-  bool complete = !has_failed(status);
+  bool complete = !read_has_failed(status);
   demand(!complete || status == BESOM_END);
   besom_iterator_close(it);
   for (size_t i = 0; i < OWN && exact && complete; i++) demand(o->seen[i] == (now[i] != 0));
