@@ -66,6 +66,12 @@ typedef struct plot {
   const char *x_label, *y_label;
   bool log_x, log_y;
   bool bars; /* bars, for an x of words */
+  /*
+   * A column of "yes", "tie" and others: a map of x and y, with a cell for each pair. The series of
+   * the row with "yes" names and colours the cell, those of rows with "tie" are named, too.
+   */
+  const char *map;
+  const char *map_value; /* a column whose number is written into the cells of the map; or NULL */
 } plot;
 
 typedef struct claim {

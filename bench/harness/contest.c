@@ -1,17 +1,20 @@
 #include "harness/contest.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "besom_store.h"
 #include "fail.h"
+#include "harness/interval.h"
 #include "workloads/key_stream.h"
 
 enum { STEP_ITEMS = 256, EXCEPTION_BITS = 80 };
 
 static const double exception_share = 0.12; /* of the memory of ADAPT */
 
-const char *const design_names[DESIGNS] = {"bloom",        "ribbon", "learned", "stacked_bloom",
-                                           "stacked_fuse", "cached", "adapt",   "adapt_store"};
+const char *const design_names[DESIGNS] = {
+    "bloom", "ribbon",      "learned",    "stacked_bloom", "stacked_fuse", "cached",
+    "adapt", "adapt_store", "adapt_half", "adapt_once",    "taf_store",    "broom_store"};
 
 static const struct {
   const char *kind, *options;
@@ -22,14 +25,30 @@ static const struct {
                     {"stacked", "base=fuse"},
                     {"cached", "base=bloom"},
                     {"aqf", NULL},
-                    {"aqf", "form=published"}};
+                    {"aqf", "form=published"},
+                    {"aqf", "form=published"},
+                    {"aqf", "form=published"},
+                    {"taf", NULL},
+                    {"broom", NULL}};
 
 bool design_is_trained(design d) {
   return d == LEARNED || d == STACKED_BLOOM || d == STACKED_FUSE;
 }
 
+static bool design_adapts(design d) {
+  return d >= CACHED;
+}
+
+bool design_has_store(design d) {
+  return d >= ADAPT_STORE;
+}
+
+bool design_fits(design d) {
+  return d != ADAPT_STORE;
+}
+
 bool design_is_dynamic(design d) {
-  return d == ADAPT || d == ADAPT_STORE;
+  return d == ADAPT || design_has_store(d);
 }
 
 /* ------------------------------------------------------------------ creating */
@@ -43,12 +62,19 @@ static besom_filter *build(const besom_config *config, text_list *members, besom
   return f;
 }
 
-static besom_guard *fill_guard(const besom_config *config, const text_list *members) {
+/* Gives NULL if there is no filter that small. */
+static besom_guard *fill_guard(design d, const besom_config *config, const text_list *members) {
   besom_store *store;
   besom_guard *guard;
-  besom_guard_config g = {.filter = config, .grow_at = 1, .rekey_at = 1};
+  bool rekeys = d == ADAPT_STORE || d == ADAPT_HALF;
+  besom_guard_config g = {.filter = config, .grow_at = 1, .rekey_at = rekeys ? 1 : 2};
   check(besom_store_memory(NULL, &store), "creating a store");
-  check(besom_guard_open(&g, store, &guard), "opening a guard");
+  besom_status status = besom_guard_open(&g, store, &guard);
+  if (status == BESOM_INVALID && d != ADAPT_STORE) {
+    besom_store_close(store);
+    return NULL;
+  }
+  check(status, "opening a guard");
   for (size_t i = 0; i < members->n; i++)
     check(besom_guard_put(guard, members->lines[i].data, members->lines[i].len, NULL, 0,
                           BESOM_PUT_NEW),
@@ -65,7 +91,7 @@ static besom_guard_statistics guard_stats(const contestant *c) {
 static void note_memory(contestant *c) {
   besom_statistics stats;
   if (c->own) check(besom_stats(c->own, &stats), "statistics of a filter");
-  uint64_t bytes = c->own ? stats.bytes : guard_stats(c).filter_bytes;
+  uint64_t bytes = c->own ? stats.bytes : c->guard ? guard_stats(c).filter_bytes : 0;
   if (bytes > c->most_bytes) c->most_bytes = bytes;
 }
 
@@ -86,8 +112,9 @@ contestant contestant_create(design d, double bits, text_list *members, besom_wo
     config.options = options;
     config.bits_per_key = (1 - exception_share) * bits;
   }
-  if (d == ADAPT_STORE)
-    c.guard = fill_guard(&config, members);
+  if (d == ADAPT_HALF) config.bits_per_key = bits / 2;
+  if (design_has_store(d))
+    c.guard = fill_guard(d, &config, members);
   else
     c.own = build(&config, members, design_is_trained(d) ? sample : NULL);
   note_memory(&c);
@@ -97,6 +124,7 @@ contestant contestant_create(design d, double bits, text_list *members, besom_wo
 void contestant_free(contestant *c) {
   check(besom_guard_close(c->guard), "closing a guard");
   besom_free(c->own);
+  free(c->answers);
   *c = (contestant){0};
 }
 
@@ -118,28 +146,73 @@ static bool query_guard(contestant *c, besom_bytes key) {
 
 static bool query_own(contestant *c, besom_bytes key) {
   if (!besom_contains(c->own, key.data, key.len)) return false;
-  if (c->design != ADAPT && c->design != CACHED) return true;
+  if (!design_adapts(c->design)) return true;
   besom_status status = besom_adapt(c->own, key.data, key.len);
   if (status != BESOM_EVICTED && status != BESOM_RESERVE_FULL) check(status, "adapting");
   return true;
 }
 
 bool contestant_query(contestant *c, besom_bytes key) {
+  if (!c->guard && !c->own) return true;
   bool hit = c->guard ? query_guard(c, key) : query_own(c, key);
   if (hit) note_memory(c);
   return hit;
 }
 
+bool contestant_query_line(contestant *c, const text_list *absent, size_t line) {
+  if (design_adapts(c->design)) return contestant_query(c, absent->lines[line]);
+  if (!c->answers) c->answers = allocate(absent->n, 1);
+  if (!c->answers[line]) c->answers[line] = contestant_query(c, absent->lines[line]) ? 2 : 1;
+  return c->answers[line] == 2;
+}
+
 void contestant_insert(contestant *c, besom_bytes key) {
   if (c->guard)
     check(besom_guard_put(c->guard, key.data, key.len, NULL, 0, BESOM_PUT_NEW), "storing a key");
-  else
+  else if (c->own)
     check(besom_insert(c->own, key.data, key.len), "inserting a key");
 }
 
 void contestant_remove(contestant *c, besom_bytes key) {
   if (c->guard)
     check(besom_guard_delete(c->guard, key.data, key.len), "deleting a key");
-  else
+  else if (c->own)
     check(besom_remove(c->own, key.data, key.len), "removing a key");
+}
+
+/* ------------------------------------------------------------------ who is best */
+
+static bool is_judged(design d, bool map_counted) {
+  return design_fits(d) && !(map_counted && design_has_store(d));
+}
+
+design standings_best(const standings *s, bool map_counted) {
+  design best = PLAIN_BLOOM;
+  for (design d = 0; d < DESIGNS; d++)
+    if (is_judged(d, map_counted) &&
+        interval_of(&s->rates[d]).mean < interval_of(&s->rates[best]).mean)
+      best = d;
+  return best;
+}
+
+bool standings_may_win(const standings *s, design d, bool map_counted) {
+  design best = standings_best(s, map_counted);
+  return is_judged(d, map_counted) &&
+         interval_of(&s->rates[d]).low <= interval_of(&s->rates[best]).high;
+}
+
+bool standings_store_may_win(const standings *s) {
+  bool may = false;
+  for (design d = 0; d < DESIGNS; d++) may |= design_has_store(d) && standings_may_win(s, d, false);
+  return may;
+}
+
+const char *standings_word(const standings *s, design d, bool map_counted) {
+  if (!is_judged(d, map_counted)) return "-";
+  if (d == standings_best(s, map_counted)) return "yes";
+  return standings_may_win(s, d, map_counted) ? "tie" : "no";
+}
+
+void standings_free(standings *s) {
+  for (design d = 0; d < DESIGNS; d++) samples_free(&s->rates[d]);
 }

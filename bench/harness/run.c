@@ -40,6 +40,8 @@ static void print_plot(const plot *p) {
   print_member("where", p->where);
   print_member("x_label", p->x_label);
   print_member("y_label", p->y_label);
+  print_member("map", p->map);
+  print_member("map_value", p->map_value);
   print_flag("log_x", p->log_x);
   print_flag("log_y", p->log_y);
   printf("\"bars\":%s}", p->bars ? "true" : "false");

@@ -6,6 +6,7 @@ import subprocess
 import textwrap
 from html import escape
 
+import maps
 import points
 
 # Distinguishable for colour-blind readers (after Okabe and Ito). Frequent names have fixed colours.
@@ -198,6 +199,8 @@ def add_papers(curves, found):
 def draw_panel(claim, plot, panel, rows, every, name):
     """(title, svg) of one plot; None if there is nothing to draw."""
     title = plot["title"] if panel is None else f"{plot['title']}: {plot['panels'].replace('_', ' ')} {panel.replace('_', ' ')}"
+    if plot["map"]:
+        return title, embed(maps.draw(plot, rows), name, title)
     curves = curves_of(plot, rows)
     if not curves:
         return None
@@ -227,6 +230,6 @@ def draw(plot, record, name, claim=None):
 
 def missing_columns(plot, columns):
     """The columns that a plot uses and the claim does not have."""
-    named = [plot["x"], plot["panels"]] + plot["y"].split(",") + (plot["series"] or "").split(",")
+    named = [plot["x"], plot["panels"], plot["map"], plot["map_value"]] + plot["y"].split(",") + (plot["series"] or "").split(",")
     named += [part.partition("=")[0] for part in (plot["where"] or "").split(",")]
     return [name for name in named if name and name not in columns]

@@ -28,6 +28,8 @@ TERMS = [
     ("bloom, stacked", "Bloom filter; a stack of filters of members and of frequent absent keys, planned from known queries"),
     ("asf", "adaptive stacked filter: learns the frequent absent keys during the queries"),
     ("learned, sandwiched", "a filter with a model of the keys' text; the same with a filter before it"),
+    ("adapt, adapt_store", "aqf that stores exceptions; aqf that reads its keys from a store, and needs twice its memory while it rekeys"),
+    ("adapt_half, adapt_once", "adapt_store within its memory: with half of the bits, so that it can rekey; without a rekey, until its reserve is full"),
     ("yesno, cascade", "filters that are exact on a list of members and a list of absent keys"),
     ("guard", "a filter and its store, run together: answers are exact"),
     ("_default, _published", "besom's own form of a filter; the form that its paper describes"),

@@ -4,6 +4,7 @@ import re
 import textwrap
 
 import full
+import maps
 import papers
 import texts
 import verdicts
@@ -63,6 +64,9 @@ def place(full):
 def numbers(claim, record):
     path = f"{place(record.about['size'] == 'full')}/{claim['name']}.csv"
     lines = [f"`{texts.command_of(claim, record)}`; numbers: [{path}]({path})", ""]
+    for plot in claim["plots"]:
+        if plot["map"]:
+            lines += [f"{plot['title']}:", "", table(*maps.table(plot, record.where(plot["where"]))), ""]
     if len(record.rows) <= LONGEST_TABLE:
         lines += [table(record.columns, [list(row.values()) for row in record.rows]), ""]
     return lines
