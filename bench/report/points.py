@@ -63,6 +63,52 @@ def slower_by_a_fifth(rows):
     return {"paper: cf + 1 bit": [(queries, 0.8 * speed) for queries, speed in aqf.items()]}
 
 
+def slower_puts(rows):
+    """The AQF has 5 times the puts of the ACF and 30 times those of the TQF, between 85 and 90 % load."""
+    aqf = float(next(row["puts_per_second"] for row in rows if row["kind"] == "aqf" and row["load_percent"] == "90"))
+    return {"paper: acf-cyclic": [(90, aqf / 5)], "paper: taf": [(90, aqf / 30)]}
+
+
+def below(label, of, *percents):
+    """Curves of the paper that lie by these percentages below the column `of`."""
+    return lambda rows: {f"paper: {label}, {percent} % below {of}": [(row["eps"], (1 - percent / 100) * float(row[of])) for row in rows]
+                         for percent in percents}
+
+
+def of_bloom(column, label, *factors):
+    """Curves of the paper: the column of bloom, divided by these factors."""
+    def curves(rows):
+        bloom = [(row["bits"], float(row[column])) for row in rows if row["filter"] == "bloom"]
+        return {f"paper: {label.format(factor)}": [(bits, value / factor) for bits, value in bloom] for factor in factors}
+    return curves
+
+
+def stage_of(rows, kind, stage):
+    return next(row for row in rows if row["filter"] == kind and row["stage"] == stage)
+
+
+def asf_time(rows):
+    """After its third layer the ASF is 3 times as fast as a Bloom filter."""
+    bloom, asf = stage_of(rows, "bloom", "unchanging"), stage_of(rows, "asf", "complete")
+    return {"paper: complete": [("asf", float(bloom["total_s"]) / float(bloom["queries"]) * float(asf["queries"]) / 3)]}
+
+
+def asf_total(rows):
+    """Both phases take the ASF 1 / 1.6 of the time of a Bloom filter."""
+    x, y = max((float(row["million_queries"]), float(row["cumulative_seconds"])) for row in rows if row["filter"] == "bloom")
+    return {"paper: asf, 1.6 times faster": [(x, y / 1.6)]}
+
+
+def asf_rate(rows):
+    """With its third layer the ASF has a quarter of the false positives that it had before."""
+    return {"paper: complete": [("asf", float(stage_of(rows, "asf", "learning")["fpr"]) / 4)]}
+
+
+def uniform_limit(rows):
+    """Better than a Bloom filter up to 25 absent keys per member."""
+    return {"paper: stacked is better up to here": [(25, next(row["bloom"] for row in rows if row["keys_per_member"] == "25"))]}
+
+
 CHICAGO_A = ((1017, 677, 514, 374, 197), (403, 421, 361, 248, 206))
 CHICAGO_B = ((908, 570, 352, 186, 172), (301, 282, 255, 206, 198))
 SAN_JOSE = ((454, 323, 198, 188, 107), (222, 228, 182, 190, 134))
@@ -86,6 +132,15 @@ POINTS = [
     Points("zipf", "False positives of Zipf", zipf_reference),
     Points("zipf", "Space used", lambda rows: horizontal(rows, "until_query", "paper: less than this", 0.001)),
     Points("store-adversary", "Queries while", qf_losses, panel="0.25", line=False),
+    Points("store-puts", "Puts into a database", slower_puts, line=False),
+    Points("fixed-dataset", "False positives relative", {
+        "aqf": [("fixed dataset (paper)", 1)], "qf": [("fixed dataset (paper)", 10)], "cf": [("fixed dataset (paper)", 10)]}),
+    Points("exaf-speed", "Time of a query", lambda rows: horizontal(rows, "load_factor", "paper: factor 2", 2)),
+    Points("adapt-or-cache", "False positives on Zipf", below("broom", "caf_3n", 18), panel="0.5"),
+    Points("adapt-or-cache", "False positives on Zipf", below("caf", "qf", 52, 91), panel="1.2"),
+    Points("adapt-or-cache", "False positives on Zipf", below("broom", "qf", 95), panel="1.2"),
+    Points("cache-traces", "False positives on recorded", below("caf", "qf", 52, 82), panel="repeated"),
+    Points("cache-traces", "False positives on recorded", below("broom", "qf", 90, 97), panel="repeated"),
     Points("threads", "Threads that share", linear_scaling),
     Points("same-space", "Speed in front", slower_by_a_fifth),
     Points("throughput", "Operations by load", of_vacuum, panel="power_law", line=False),
@@ -104,6 +159,12 @@ POINTS = [
     Points("stacked-theory", "Bits saved", {"paper: up to": [(100, 7)]}, line=False),
     Points("stacked-shift", "Frequent keys", {"paper: better until": [(0.4, 1)], "paper: never above": [(0, 1.5)]}, line=False),
     Points("stacked-memory", "Bloom filters", five_and_hundred),
+    Points("stacked-total", "Total cost of a negative query in front of a hard disk", of_bloom("hdd_us", "stacked, {} times lower", 1.4, 130)),
+    Points("stacked-total", "Total cost of a negative query in front of an NVMe SSD", of_bloom("ssd_us", "stacked, {} times lower", 1.4, 130)),
+    Points("stacked-uniform", "All absent keys", uniform_limit, line=False),
+    Points("asf", "One workload", asf_time),
+    Points("asf", "Popularity is reversed", asf_total, line=False),
+    Points("asf", "False positives in the first", asf_rate),
     Points("stacked-speed", "Speed of stacked", {"paper: positive": [("bloom", 1 / 1.5)], "paper: negative": [("bloom", 1)]}),
 ]
 
