@@ -80,6 +80,14 @@ def loaded(about):
     return f" Warning: other programs used up to {busy:.1f} cores meanwhile; times are in doubt." if busy > verdicts.BUSY else ""
 
 
+def duration(about, size):
+    """How long the claims took; those that only count run side by side. Full runs wait for other programs: CPU time."""
+    if size == "full":
+        return f"{sum(float(each.get('cpu_seconds', each['seconds'])) for each in about) / 60:.1f} CPU minutes"
+    claims = sum(float(each["seconds"]) for each in about) / 60
+    return f"{records.elapsed(about) / 60:.1f} minutes ({claims:.1f} minutes of claims, up to {os.cpu_count()} at once)"
+
+
 def summarize(tested, found, size):
     """Sentences about the whole run."""
     counts = papers.count(found)
@@ -93,10 +101,8 @@ def summarize(tested, found, size):
         return lines + ["Nothing was measured."]
     dates = sorted(each["date"] for each in about)
     commits, machines = (sorted({each[name] for each in about}) for name in ("commit", "machine"))
-    clock = "cpu_seconds" if size == "full" else "seconds"  # full runs may be interrupted, and wait for other programs
-    minutes = sum(float(each.get(clock, each["seconds"])) for each in about) / 60
     return lines + [
-        f"Measured from {dates[0]} to {dates[-1]} in {minutes:.1f} {'CPU ' if size == 'full' else ''}minutes, {size} size, "
+        f"Measured from {dates[0]} to {dates[-1]} in {duration(about, size)}, {size} size, "
         f"commit {', '.join(commits)}, on: {'; '.join(machines)}." +
         loaded([record.about for claim, record, _ in tested if record and claim["timed"]])]
 

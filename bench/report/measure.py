@@ -182,9 +182,9 @@ class Bench:
 
     def head(self, run):
         """The lines of a record that describe the run."""
+        now = datetime.datetime.now(datetime.timezone.utc)
         about = {"program": self.fingerprint, "commit": self.commit, "source": source_of(run.claim), "machine": records.machine(),
-                 "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-                 "seconds": f"{run.seconds:.1f}"}
+                 "date": now.strftime(records.DATE), "ended": f"{now.timestamp():.1f}", "seconds": f"{run.seconds:.1f}"}
         if self.limit:
             about["limit"] = self.limit
         if run.other_load is not None:

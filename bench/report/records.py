@@ -1,12 +1,14 @@
 """Records: the numbers of one run of a claim as CSV, after header lines "# name: value" that describe the run."""
 
 import csv
+import datetime
 import hashlib
 import os
 import platform
 import subprocess
 
 NEEDED = {"program", "commit", "machine", "date", "seconds", "claim", "size", "seed", "verdict", "parts"}
+DATE = "%Y-%m-%d %H:%M UTC"
 
 
 def select(rows, condition):
@@ -60,6 +62,22 @@ def seeds_of(record):
 def has_fewer_seeds(record):
     done, wanted = seeds_of(record)
     return done < wanted
+
+
+def ended(about):
+    """When a run ended, in seconds since 1970. Older records have only the minute."""
+    if "ended" in about:
+        return float(about["ended"])
+    return datetime.datetime.strptime(about["date"], DATE).replace(tzinfo=datetime.timezone.utc).timestamp()
+
+
+def elapsed(runs):
+    """Seconds in which at least one of the runs was going on. runs: the header lines of their records."""
+    total, until = 0, 0
+    for end, seconds in sorted(((ended(about), float(about["seconds"])) for about in runs), key=lambda run: run[0] - run[1]):
+        total += max(0, end - max(until, end - seconds))
+        until = max(until, end)
+    return total
 
 
 def read_head(path):
