@@ -92,7 +92,7 @@ def opening(results, found, summary):
             "sometimes says yes to another key: a false positive. Five papers say that filters get far better if they learn from "
             "their false positives, or from the queries. We quote their sentences that have a number or a comparison, repeat the "
             "experiments with besom, and compare: our factor against the paper's, with a 95 % interval.</p>\n"
-            f"{chips(counts)}{bar(counts) if counts else ''}\n{paper_bars(found)}{both_sides(found)}" +
+            f"{chips(counts)}{bar(counts) if counts else ''}\n{both_sides(found)}{paper_bars(found)}" +
             "".join(f'<p class="soft">{escape(sentence)}</p>\n' for sentence in summary) +
             f"<details><summary>What the verdicts mean</summary>{meanings()}</details>\n"
             f"{contents(results)}</header>\n")

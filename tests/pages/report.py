@@ -194,7 +194,7 @@ def test_draws_special_values(source):
     import figures
     import records
     text = "".join(f"# {name}: 0\n" for name in records.NEEDED) + 'name,x,y,zero\n"a\\b ""c"" <d>",1,30000,0\n0,2,0,0\n,,,\n'
-    plot = dict.fromkeys(("panels", "where", "x_label", "y_label", "log_x", "log_y", "bars"))
+    plot = dict.fromkeys(("panels", "where", "x_label", "y_label", "log_x", "log_y", "bars", "map", "map_value"))
     plot.update(title='"<&', x="x", y="y", series="name")
     for change in ({}, {"bars": True}, {"log_x": True, "log_y": True}, {"log_y": True, "y": "zero"},
                    {"log_y": True, "y": "zero", "bars": True}, {"x": "name", "bars": True}, {"y_label": 'a "label" \\n ' * 9}):
@@ -242,11 +242,94 @@ def test_renders_stored_records(source, bench, out, docs):
     assert "### lists" in results and "### repeats" in results and "### space" not in results, results
 
 
+# The winner of each cell of the map that the next test draws, and who may win as well.
+MAP = {("0", "0"): ("ribbon", "learned"), ("0", "0.1"): ("adapt_once", ""), ("1.25", "0"): ("learned", ""), ("1.25", "0.1"): ("cached", "")}
+
+
+def map_record(bench, winners):
+    """A record of the claim who-wins, with these winners."""
+    columns = next(claim for claim in claims_of(bench) if claim["name"] == "who-wins")["columns"]
+    text = "".join(f"# {name}: 0\n" for name in ("program", "commit", "machine", "seconds", "seed", "parts", "verdict"))
+    text += "# claim: who-wins\n# size: quick\n# date: 2026-01-01 00:00 UTC\n" + ",".join(columns) + "\n"
+    for (zipf, share), (winner, tie) in winners.items():
+        for name in ("ribbon", "learned", "cached", "adapt_once"):
+            place = "yes" if name == winner else "tie" if name == tie else "no"
+            row = {"zipf": zipf, "attack_share": share, "design": name, "wins": place, "wins_map_counted": place}
+            text += ",".join(row.get(column, "0.001234") for column in columns) + "\n"
+    return text
+
+
+# The cells of the first map: the winner, the colour, and the lines of text inside the cell.
+MAP_CELLS = """(svg => [...svg.querySelectorAll('.cell')].map(cell => {
+  const box = cell.getBoundingClientRect(), inside = e => (b => b.left >= box.left && b.right <= box.right && b.top >= box.top &&
+    b.bottom <= box.bottom)(e.getBoundingClientRect());
+  return {winner: cell.dataset.winner, colour: cell.getAttribute('fill'), width: box.width, right: box.right,
+          texts: [...svg.querySelectorAll('text')].filter(inside).map(e => e.textContent)};
+}))(document.querySelector('#who-wins svg:has(.cell)'))"""
+
+
+def check_map(page, winners=None):
+    """Every cell of the map names its winner inside the cell, and a winner has one colour. winners: as in MAP."""
+    cells = page.ask(MAP_CELLS)
+    assert cells, "there is no map"
+    for cell in cells:
+        assert cell["texts"][:1] == [cell["winner"].replace("_", " ")], f"the winner is not named in its cell: {cell}"
+        assert cell["width"] > 60 and cell["right"] <= page.size[0], f"the cell is not visible: {cell}"
+    colours = {(cell["winner"], cell["colour"]) for cell in cells}
+    assert len(colours) == len({cell["winner"] for cell in cells}) == len({cell["colour"] for cell in cells}), colours
+    if winners:
+        shown = [(cell["winner"], cell["texts"][2:]) for cell in cells]
+        assert shown == [(winner, [f"or {tie}"] if tie else []) for winner, tie in winners.values()], shown
+
+
+def test_draws_map(source, bench, work):
+    """The map of winners: on the page at both widths, and as a table in results.md. A cell without a winner is an error."""
+    docs, stored = os.path.join(work, "map", "docs"), os.path.join(work, "map", "stored")
+    os.makedirs(docs)
+    os.makedirs(stored)
+    with open(os.path.join(docs, "..", "README.md"), "w", encoding="utf-8") as file:
+        file.write("<!-- make report -->\n<!-- end -->\n")
+
+    def render(winners):
+        with open(os.path.join(stored, "who-wins.csv"), "w", encoding="utf-8") as file:
+            file.write(map_record(bench, winners))
+        return make(source, bench, os.path.join(work, "map"), "--stored", stored, "--docs", docs, only=["who-wins"])
+
+    run = render({**MAP, ("0", "0.1"): ("nobody", "")})
+    assert run.returncode == 1 and "0 winners at zipf 0, attack_share 0.1" in run.stderr, run.stderr
+    run = render(MAP)
+    assert run.returncode == 0, run.stderr
+    results = read(docs, "results.md")
+    assert "| 0 | ribbon or learned (0.0012) | adapt_once (0.0012) |\n| 1.25 | learned (0.0012) | cached (0.0012) |\n" in results, results
+    check_tables(results.splitlines())
+    page = os.path.join(work, "map", "index.html")
+    check_in_both_sizes(page)
+    with Driver() as driver:
+        for size in (PHONE, DESKTOP):
+            with Page(driver, page, size) as shown:
+                check_map(shown, MAP)
+
+
+def test_counts_minutes(source):
+    """Claims that run side by side count once; a pause between two runs does not count."""
+    sys.path.insert(0, os.path.join(source, "bench", "report"))
+    import records
+    runs = [{"ended": "1100", "seconds": "100"}, {"ended": "1130", "seconds": "80"}, {"ended": "2010", "seconds": "10"}]
+    assert records.elapsed(runs) == 140, records.elapsed(runs)
+    assert records.elapsed([{"date": "1970-01-01 00:02 UTC", "seconds": "60"}, {"ended": "130", "seconds": "60"}]) == 70
+
+
 # Elements that have to be on the first screen, and how far down they begin.
 FIRST_SCREEN = """['h1', '.lead', '.chips .verdict', '.bar'].map(s => {
   const e = document.querySelector('#top ' + s);
   return e ? e.getBoundingClientRect().bottom + scrollY : 1e9;
 })"""
+
+# The lists of what holds and of what does not, and how far down they end.
+BOTH_LISTS = """[...document.querySelectorAll('#top .sides section')].map(e => [e.querySelector('h2').textContent,
+  e.getBoundingClientRect().bottom + scrollY])"""
+
+LOW_DESKTOP = 800  # pixels: the height of the smallest screen on which both lists must be visible
 
 LONG_LINES = """[...document.querySelectorAll('.sentences td, .sides li')].filter(
   e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent)"""
@@ -259,7 +342,11 @@ def check_new_parts(page):
         page.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": media})
         check_readable(page)
     assert max(page.ask(FIRST_SCREEN)) < page.size[1], "the counts of the verdicts are not on the first screen"
-    assert page.ask("document.querySelectorAll('.sides section li').length") > 0, "no example of what holds or does not"
+    lists = page.ask(BOTH_LISTS)
+    assert [name for name, _ in lists] == ["What holds", "What does not"], lists
+    assert page.size != DESKTOP or all(end <= LOW_DESKTOP for _, end in lists), f"not on the first screen: {lists}"
+    if page.ask("document.querySelector('#who-wins figure') !== null"):
+        check_map(page)
     assert page.ask("document.querySelectorAll('article .sentences q').length") > 0, "no sentence of a paper"
     assert page.ask("document.querySelectorAll('#glossary dt').length") >= 20, "no glossary"
     assert page.ask("[...document.querySelectorAll('h3')].every(e => e.textContent.includes(' '))"), "a slug instead of a title"
@@ -292,6 +379,8 @@ def main(source, bench):
         test_resumes(source, bench, out)
         test_replaces_a_broken_record(source, bench, out)
         test_draws_special_values(source)
+        test_counts_minutes(source)
+        test_draws_map(source, bench, work)
         docs = os.path.join(work, "project", "docs")
         test_writes_docs(source, bench, out, docs)
         test_renders_stored_records(source, bench, out, docs)
