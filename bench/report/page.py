@@ -12,7 +12,7 @@ import verdicts
 
 CLASSES = {verdicts.REPRODUCED: "good", verdicts.WEAKER: "less", verdicts.CONTRADICTED: "bad", verdicts.BY_DESIGN: "aside",
            "holds": "good", "does not hold": "bad"}
-MOST_EXAMPLES = 5  # on the first screen
+MOST_EXAMPLES = 4  # of each list: both lists fit on the first screen of a desktop
 
 
 def chip(verdict, number=None):
