@@ -134,7 +134,7 @@ POINTS = [
     Points("store-adversary", "Queries while", qf_losses, panel="0.25", line=False),
     Points("store-puts", "Puts into a database", slower_puts, line=False),
     Points("fixed-dataset", "False positives relative", {
-        "aqf": [("fixed dataset (paper)", 1)], "qf": [("fixed dataset (paper)", 10)], "cf": [("fixed dataset (paper)", 10)]}),
+        "aqf": [("paper", 1)], "qf": [("paper", 10)], "cf": [("paper", 10)]}),
     Points("exaf-speed", "Time of a query", lambda rows: horizontal(rows, "load_factor", "paper: factor 2", 2)),
     Points("adapt-or-cache", "False positives on Zipf", below("broom", "caf_3n", 18), panel="0.5"),
     Points("adapt-or-cache", "False positives on Zipf", below("caf", "qf", 52, 91), panel="1.2"),
