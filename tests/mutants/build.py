@@ -15,8 +15,7 @@ COPIED = ("src", "include", "tests/support", "tests/unit", "tests/contract", "te
           "tests/guards", "tests/golden")
 DATABASES = {"lmdb": "lmdb", "rocksdb": "rocksdb", "redis": "hiredis"}
 DATABASE_FLAGS = [f"-DBESOM_TEST_{name.upper()}" for name in DATABASES]
-OVER_ARRAY_DB = ("guard_writers", "guard_committed_reads", "guard_background",
-                 "guard_reader_threads", "guard_migration")
+ARRAY_DB = re.compile(r'#include "(guard_commits|\.\./stores/array_db)\.h"')
 STORE_LAWS = ("main", "subject", "model", "array_db", "data_laws", "process_laws", "thread_laws",
               "array_laws", "lmdb_laws", "rocksdb_laws", "redis_laws", "redis_server")
 
@@ -138,8 +137,8 @@ class Build:
         for source in sorted((self.tree / "tests/unit").glob("*.c")):
             if not source.stem.endswith("_long"):
                 wanted[source.stem] = [source]
-        for name in OVER_ARRAY_DB:
-            wanted[name].append(self.tree / "tests/stores/array_db.c")
+                if ARRAY_DB.search(source.read_text()):
+                    wanted[source.stem].append(self.tree / "tests/stores/array_db.c")
         wanted["contract_tests"] = sorted((self.tree / "tests/contract").glob("*.c"))
         wanted["store_contract"] = [self.tree / f"tests/stores/{s}.c" for s in STORE_LAWS]
         for name in ("lmdb", "rocksdb", "rocksdb_sidecar"):

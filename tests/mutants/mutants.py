@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """mutants.py [--count N] [--budget S]  draw mutants, run the tests on each, write the page
 mutants.py --from I                     the same, first those from number I of the draw on
+mutants.py --stale                      the same, and again those whose source file has changed since
 mutants.py --survivors                  run survivors again, after new tests: those not judged
 mutants.py --one ID                     run one mutant again, with the output of the tests
 mutants.py --try "ID=TEST|TEST" ...     run mutants with some tests only: killed, or open
@@ -316,6 +317,8 @@ class Run:
     def holders(self, place):
         """The objects that contain the function: of a header, not all that include it."""
         names = self.made.holders(self.made.tree / place.file)
+        if not names:  # else each of its mutants would have the same code
+            sys.exit(f"mutants: no object in {self.dir}/objects depends on {place.file}")
         inside = [n for n, start, end in places.functions(self.files[place.file])
                   if start <= place.start < end]
         if not place.file.endswith(".h") or not inside:
@@ -332,7 +335,9 @@ class Run:
         names = sorted(self.holders(place), key=relevant.order_of_objects)
         known = self.results.last.get(name, {})
         passed = known["test"].split("; ") if known.get("outcome") == "open" else []
-        tests = only.split("|") if only else [t for t in self.tests.order(place.file) if t not in passed]
+        killer = known["test"] if known.get("outcome") in page.KILLED else None
+        order = sorted(self.tests.order(place.file), key=lambda t: t != killer)
+        tests = only.split("|") if only else [t for t in order if t not in passed]
         stages = [names] if passed or only else [names[:FIRST_OBJECTS], names[FIRST_OBJECTS:]]
         to = self.dir / "mutant"
         shutil.rmtree(to, ignore_errors=True)
@@ -393,12 +398,17 @@ class Run:
                 found[name] = result
         return found
 
-    def run_all(self, count, start):
+    def is_stale(self, name, result):
+        return result["version"] != self.version_of(self.ids[name].file)
+
+    def run_all(self, count, start, stale):
         numbers = {name: i for i, name in enumerate(self.ids)}
         while True:
             drawn = self.drawn(count)
             remaining = [n for n, result in drawn.items() if not result]
             remaining += [n for n, result in drawn.items() if is_open(result, self.budget)]
+            if stale:
+                remaining += [n for n, r in drawn.items() if r and self.is_stale(n, r)]
             minutes = len(remaining) * self.results.mean_wall() / 60
             say(f"{len(remaining)} of {count} mutants remain: about {minutes:.0f} min")
             if not remaining:
@@ -424,7 +434,7 @@ class Run:
                     "line": place.line, "text": place.text, "kind": place.kind,
                     "change": places.change_of(place, self.files[place.file]),
                     "first": self.results.first.get(name, result)["outcome"],
-                    "current": result["version"] == self.version_of(place.file)}
+                    "current": not self.is_stale(name, result)}
         return found
 
     def diff(self, place):
@@ -441,6 +451,7 @@ def main():
     options.add_argument("--count", type=int, default=300)
     options.add_argument("--seed", type=int, default=29)
     options.add_argument("--budget", type=float, default=WHOLE_BUDGET)
+    options.add_argument("--stale", action="store_true")
     options.add_argument("--survivors", action="store_true")
     options.add_argument("--from", type=int, default=0, dest="start")
     options.add_argument("--one")
@@ -468,7 +479,7 @@ def main():
     if given.survivors:
         run.run_survivors(given.count)
     elif not given.report and not pairs:
-        run.run_all(given.count, given.start)
+        run.run_all(given.count, given.start, given.stale)
     page.write(ROOT, run.described(given.count), run.results, given)
 
 

@@ -12,8 +12,8 @@ TABLES = ["quotient_table", "table_queries", "quotient_geometry", "published_for
 SLOT_META = ["slot_meta", "slot_meta_calls", "slot_meta_code"]
 ADAPTIVE = ["aqf", "aqf_limits", "broom", "broom_long_runs", "exceptions", "extension_pool",
             "multislot", *SLOT_META, "guard_tombstones", "guard_relocation", "guard_model"]
-CONCURRENT = ["threads", "threads_exchange", "snapshot", "concurrent_forms", "shared_shortage",
-              "contract_tests */aqf,concurrent", "guard_threads"]
+CONCURRENT = ["table_regions", "threads", "threads_exchange", "snapshot", "concurrent_forms",
+              "shared_shortage", "contract_tests */aqf,concurrent", "guard_threads"]
 LISTS = ["yesno_dynamic", "static_sets", "guard_no_list", *laws("yesno", "yesno-dynamic")]
 GUARDS = ["guard", "guard_failures", "guard_faults", "guard_long_no_lists", "guard_many",
           "guard_migration", "guard_model", "guard_no_list", "guard_pressure", "guard_recovery",
