@@ -109,6 +109,32 @@ static void a_failed_allocation_changes_nothing(subject *s) {
   trial_run_end(&run);
 }
 
+static size_t bytes_after(besom_store *store, const failing_allocator *memory, unsigned times) {
+  besom_record record = {{"key", 3}, {"value", 5}};
+  assert_int_equal(store->ops->begin(store), BESOM_OK);
+  for (unsigned i = 0; i < times; i++) {
+    assert_int_equal(store->ops->set_savepoint(store), BESOM_OK);
+    assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  }
+  size_t bytes = memory->live_bytes;
+  assert_int_equal(store->ops->commit(store, true), BESOM_OK);
+  return bytes;
+}
+
+/* A batch of many changes of one key has one savepoint per change. Only the last one can be undone,
+   so what the key had before the last two is released. */
+static void older_values_of_a_key_are_released(subject *s) {
+  failing_allocator memory;
+  besom_store *store;
+  failing_allocator_init(&memory);
+  assert_int_equal(besom_store_ordered(&array_ops, &s->array, &memory.api, &store), BESOM_OK);
+  size_t few = bytes_after(store, &memory, 10), many = bytes_after(store, &memory, 1000);
+  assert_true(many < 3 * few);
+  besom_store_close(store);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
 /* Also a commit without changes of its own. */
 static void a_durable_commit_makes_all_before_it_durable(subject *s) {
   besom_record record = {{"key", 3}, {"value", 5}};
@@ -254,6 +280,7 @@ static void bad_operations_are_invalid(subject *s) {
 const law array_laws[] = {
     {"a_call_that_fails_changes_nothing", a_call_that_fails_changes_nothing, is_array},
     {"a_failed_allocation_changes_nothing", a_failed_allocation_changes_nothing, is_array},
+    {"older_values_of_a_key_are_released", older_values_of_a_key_are_released, is_array},
     {"a_failed_commit_can_be_repeated", a_failed_commit_can_be_repeated, is_array},
     {"a_durable_commit_makes_all_before_it_durable", a_durable_commit_makes_all_before_it_durable,
      is_array},

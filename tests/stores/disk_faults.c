@@ -33,6 +33,7 @@
 static atomic_int fault;      /* errno of writes; 0: they work */
 static _Atomic long room = 0; /* bytes that can still be written before they fail */
 static atomic_uint syncs;     /* those that succeeded */
+static atomic_uint directory_syncs;
 
 /* A full disk refuses only what makes a file longer. */
 static bool is_affected(int fd, off_t end, int error) {
@@ -92,7 +93,8 @@ static int sync_file(void) {
 }
 
 CALLED int fsync(int fd) {
-  (void)fd;
+  struct stat file;
+  directory_syncs += fstat(fd, &file) == 0 && S_ISDIR(file.st_mode);
   return sync_file();
 }
 
@@ -292,6 +294,37 @@ static void close_syncs_after_a_failed_durable_commit(void **state) {
 }
 #endif
 
+static unsigned directory_syncs_of(const disk_store *d) {
+  temp_dir dir;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "store");
+  besom_store *store;
+  unsigned before = directory_syncs;
+  assert_int_equal(d->open(path.text, &store), BESOM_OK);
+  unsigned made = directory_syncs - before;
+  besom_store_close(store);
+  temp_dir_remove(&dir);
+  return made;
+}
+
+/* A daemon that has closed its standard input gets the descriptor 0 for a directory. Without the
+   sync of the directory, a power cut after the first commit would lose the file. */
+static void a_new_store_is_synced_without_a_standard_input_too(void **state) {
+  (void)state;
+  for (const disk_store *d = stores; d->name; d++) {
+    unsigned usual = directory_syncs_of(d);
+    assert_true(usual > 0);
+    int input = dup(0);
+    close(0);
+    unsigned without = directory_syncs_of(d);
+    if (input >= 0) {
+      dup2(input, 0);
+      close(input);
+    }
+    assert_int_equal(without, usual);
+  }
+}
+
 /* The kernel refuses what is beyond the limit. */
 static void a_limit_of_the_file_size_is_DISK_FULL(void **state) {
   (void)state;
@@ -373,6 +406,7 @@ int main(void) {
 #ifdef BESOM_TEST_LMDB
       cmocka_unit_test(close_syncs_after_a_failed_durable_commit),
 #endif
+      cmocka_unit_test(a_new_store_is_synced_without_a_standard_input_too),
       cmocka_unit_test(a_limit_of_the_file_size_is_DISK_FULL),
       cmocka_unit_test(a_guard_on_a_full_disk_keeps_its_promises),
   };

@@ -234,6 +234,39 @@ static void saved(const subject *s, memory_sink *sink) {
  * All runs at once, when the budget is spent: every key is read. If one cannot be read, nothing has
  * changed.
  */
+/* The store is changed after the call, so each key has a run of its own. */
+static void a_bound_filter_takes_many_keys_per_call(void **state) {
+  (void)state;
+  enum { MANY = 50, SLOTS = 4000 };
+  subject s;
+  besom_digest digests[MANY];
+  uint64_t keys[MANY];
+  subject_open(&s, "broom", SLOTS, 7, NULL);
+  for (uint64_t i = 0, n = 0; n < MANY; i++) {
+    keys[n] = key_u64(MEMBERS, i);
+    digests[n] = besom_hash_u64(s.f, keys[n]);
+    list *l = &s.store[address_of(digests[n], SLOTS).quotient];
+    if (l->n) continue;
+    l->keys = heap_array(1, sizeof *l->keys);
+    l->keys[l->n++] = keys[n++];
+  }
+  size_t done = 0;
+  assert_int_equal(besom_insert_many_digest(s.f, digests, MANY, &done), BESOM_OK);
+  assert_int_equal(done, MANY);
+  for (s.n = 0; s.n < MANY; s.n++) s.members[s.n] = keys[s.n];
+  assert_none_lost(&s);
+  for (uint64_t i = 0; i < 20000; i++) query_and_adapt(&s, key_u64(NEGATIVES, i));
+  assert_none_lost(&s);
+  /* The call stops at the first key that it cannot insert. */
+  s.reads = 0;
+  s.fail_at = 1;
+  besom_digest twice[] = {besom_hash_u64(s.f, key_u64(MORE_MEMBERS, 1)), digests[0], digests[1]};
+  if (besom_contains_digest(s.f, twice[0])) fail_msg("this key needs the store, too");
+  assert_int_equal(besom_insert_many_digest(s.f, twice, 3, &done), BESOM_IO);
+  assert_int_equal(done, 1);
+  subject_close(&s);
+}
+
 static void an_amortized_round_runs_at_once(void **state) {
   (void)state;
   subject s;
@@ -408,6 +441,7 @@ int main(void) {
       cmocka_unit_test(members_do_not_spend_a_small_budget),
       cmocka_unit_test(queries_of_many_keys_agree_in_a_round),
       cmocka_unit_test(inserting_a_key_that_matches_nothing_reads_nothing),
+      cmocka_unit_test(a_bound_filter_takes_many_keys_per_call),
       cmocka_unit_test(an_amortized_round_runs_at_once),
       cmocka_unit_test(a_file_keeps_the_round),
       cmocka_unit_test(filters_of_different_rounds_merge_with_their_keys),

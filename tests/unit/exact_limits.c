@@ -1,12 +1,18 @@
 /* Limits hold exactly: what fits is taken, to the last slot. */
 #include "besom_reverse.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "quotient/aqf.h"
+#include "quotient/quotient_filter.h"
+#include "quotient/yesno_table.h"
+#include "support/heap.h"
 #include "support/keys.h"
 
 static const uint8_t seed[16] = "exactly so many";
@@ -84,6 +90,48 @@ static void merging_takes_exactly_the_capacity(void **state) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) assert_merging_is_exact(kinds[i]);
 }
 
+/* ------------------------------------------------------------------ loading a store */
+
+typedef struct digest_array {
+  besom_digest *digests;
+  uint64_t n;
+} digest_array;
+
+static besom_status walk_array(void *ctx, besom_status (*add)(void *to, besom_digest d), void *to) {
+  const digest_array *a = ctx;
+  besom_status status = BESOM_OK;
+  for (uint64_t i = 0; i < a->n && status == BESOM_OK; i++) status = add(to, a->digests[i]);
+  return status;
+}
+
+static int compare_digests(const void *x, const void *y) {
+  const besom_digest *a = x, *b = y;
+  return (a->hi > b->hi) - (a->hi < b->hi);
+}
+
+/* A guard that is opened fills its filter so: one that was full must open again. */
+static void a_store_that_fills_the_filter_can_be_loaded(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"aqf", "exaf", "broom"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (uint64_t slots = 300; slots < 3000; slots += 2300)
+      for (unsigned more = 0; more < 2; more++) {
+        besom_config config = {.kind = kinds[i], .slots = slots, .width = 10, .seed = seed};
+        besom_filter *f = create(&config);
+        digest_array all = {.n = stats_of(f).capacity + more};
+        all.digests = heap_array(all.n, sizeof *all.digests);
+        for (uint64_t k = 0; k < all.n; k++)
+          all.digests[k] = besom_hash_u64(f, key_u64(MEMBERS, k));
+        qsort(all.digests, all.n, sizeof *all.digests, compare_digests);
+        besom_status status = f->kind->bulk_load(f, &(struct digest_walk){walk_array, &all});
+        assert_int_equal(status, more ? BESOM_FULL : BESOM_OK);
+        for (uint64_t k = 0; k < all.n && !more; k++)
+          assert_true(besom_contains_digest(f, all.digests[k]));
+        free(all.digests);
+        besom_free(f);
+      }
+}
+
 /* ------------------------------------------------------------------ a table of two lists */
 
 typedef struct list {
@@ -122,11 +170,39 @@ static void a_table_for_two_lists_is_as_full_as_planned(void **state) {
   }
 }
 
+static unsigned width_for(uint64_t n, double bits_per_key) {
+  list yes = {.stream = MEMBERS, .n = n}, no = {.stream = NEGATIVES, .n = n};
+  besom_source members = {next_of_list, rewind_list, n, &yes};
+  besom_source others = {next_of_list, rewind_list, n, &no};
+  besom_config config = {.kind = "yesno", .bits_per_key = bits_per_key, .seed = seed};
+  besom_filter *f = NULL;
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &members, .no = &others}, &f),
+                   BESOM_OK);
+  unsigned width = quotient_filter(f)->table.width;
+  besom_free(f);
+  return width;
+}
+
+/* The plan counts the filter itself, and 2 % for a table that turns out larger. */
+static void a_budget_for_two_lists_is_used_to_the_last_bit(void **state) {
+  (void)state;
+  enum { KEYS = 1024 }; /* a power of two, so that the division is exact */
+  for (unsigned width = 8; width < 16; width++) {
+    struct qtable_shape shape = {.heads = true};
+    besom__yesno_table_plan(KEYS, KEYS, width, width, &shape);
+    double bytes = 1.02 * (double)besom__qtable_bytes(&shape) + (double)sizeof(struct aqf);
+    assert_int_equal(width_for(KEYS, 8 * bytes / KEYS), width);
+    assert_int_equal(width_for(KEYS, nextafter(8 * bytes / KEYS, 0)), width - 1);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_fingerprint_can_take_the_whole_reserve),
       cmocka_unit_test(merging_takes_exactly_the_capacity),
+      cmocka_unit_test(a_store_that_fills_the_filter_can_be_loaded),
       cmocka_unit_test(a_table_for_two_lists_is_as_full_as_planned),
+      cmocka_unit_test(a_budget_for_two_lists_is_used_to_the_last_bit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

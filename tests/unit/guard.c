@@ -1,5 +1,6 @@
 /* Guards: exact answers, adaptation, and the number of accesses to the store. */
 #include "guard_subject.h"
+#include "support/failing_allocator.h"
 
 /* Finds the bucket with most keys of the universe. Writes these keys, returns their number. */
 static size_t keys_of_fullest_bucket(const subject *s, size_t *out) {
@@ -358,6 +359,36 @@ static void the_store_is_read_only_after_a_yes(void **state) {
   for_each_subject(accesses_per_call, BESOM_ADAPT_ALWAYS);
 }
 
+/* A caller that releases a value before its next get allocates once, for values of any size up to
+   the largest block that is kept. */
+static void a_released_value_makes_room_for_the_next(void **state) {
+  (void)state;
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_config filter = {.kind = "aqf", .capacity = 100, .seed = seed, .allocator = &memory.api};
+  besom_guard_config config = {.filter = &filter};
+  besom_store *store = NULL;
+  besom_guard *g = NULL;
+  static const char bytes[1000];
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  for (size_t len = 1; len < sizeof bytes; len += 37) {
+    assert_int_equal(besom_guard_put_u64(g, 1, bytes, len, 0), BESOM_OK);
+    uint64_t calls = 0;
+    for (unsigned i = 0; i < 20; i++) {
+      besom_bytes value;
+      assert_int_equal(besom_guard_get_u64(g, 1, &value), BESOM_OK);
+      assert_int_equal(value.len, len);
+      besom_guard_release(g, &value);
+      if (i == 0) calls = memory.calls;
+    }
+    assert_int_equal(memory.calls, calls);
+  }
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
 /* ------------------------------------------------------------------ a filter of usual size */
 
 /* 50,000 members at a false-positive rate of 1/256. All are queried, and as many absent keys three
@@ -416,6 +447,7 @@ int main(void) {
       cmocka_unit_test(a_member_after_a_colliding_key_is_found),
       cmocka_unit_test(of_duplicate_keys_the_oldest_is_returned),
       cmocka_unit_test(a_value_is_valid_until_released),
+      cmocka_unit_test(a_released_value_makes_room_for_the_next),
       cmocka_unit_test(keys_have_0_to_64_kib),
       cmocka_unit_test(a_concurrent_filter_is_refused),
       cmocka_unit_test(a_fixed_false_positive_stays_fixed),

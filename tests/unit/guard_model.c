@@ -350,7 +350,9 @@ static void merge_two(const char *kind, besom_layout layout) {
   a->store.countdown = 200;
   assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_IO);
   assert_consistent(a);
+  uint64_t puts = stats_of(a).puts;
   besom_status status = besom_guard_merge(a->guard, b->guard);
+  assert_int_equal(stats_of(a).puts - puts, status == BESOM_OK ? 100 : 0);
   if (status == BESOM_OK) {
     for (size_t k = 100; k < 200; k++) a->values[k] = b->values[k];
   } else {

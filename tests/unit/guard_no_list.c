@@ -181,6 +181,32 @@ static void a_failing_store_changes_nothing(void **state) {
   free(l);
 }
 
+/* The rollback reads the lists of the buckets that have lost a key. If a read fails, the next call
+   repeats the rollback. */
+static void a_rollback_that_fails_loses_no_key(void **state) {
+  (void)state;
+  bool failed = true;
+  for (unsigned call = 1; failed; call++) {
+    guard_setup setup = setup_of(BESOM_LAYOUT_MERGED, BESOM_DURABLE_PUT);
+    lists *l = heap_array(1, sizeof *l);
+    subject_open(&l->s, &setup);
+    l->s.store.directory = NULL;
+    for (size_t k = 0; k < 40; k++) assert_int_equal(put(&l->s, k, k + 1), BESOM_OK);
+    for (size_t k = 100; k < 130; k++) assert_int_equal(no_put(l, k), BESOM_OK);
+    assert_int_equal(begin(&l->s), BESOM_OK);
+    for (size_t k = 0; k < 12; k++) assert_int_equal(delete_key(&l->s, k), BESOM_OK);
+    l->s.store.countdown = call;
+    assert_int_equal(end_batch(&l->s, false), BESOM_OK);
+    failed = l->s.store.countdown == 0;
+    l->s.store.countdown = 0;
+    assert_int_equal(besom_guard_step(l->s.guard, 1, NULL), BESOM_OK);
+    assert_list(l);
+    assert_consistent(&l->s);
+    subject_close(&l->s);
+    free(l);
+  }
+}
+
 /* A batch that is aborted gives members back without their extensions. */
 static void an_aborted_delete_keeps_the_lists_apart(void **state) {
   (void)state;
@@ -311,6 +337,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_key_costs_a_read),
       cmocka_unit_test(a_failing_store_changes_nothing),
+      cmocka_unit_test(a_rollback_that_fails_loses_no_key),
       cmocka_unit_test(an_aborted_delete_keeps_the_lists_apart),
       cmocka_unit_test(steps_are_bounded),
       cmocka_unit_test(a_failing_store_only_delays_a_migration),

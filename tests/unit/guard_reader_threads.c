@@ -138,10 +138,71 @@ static void a_get_keeps_the_filter_of_a_refresh(void **state) {
   get_beside_a_refresh(true);
 }
 
+/* The number of commits, which changes with each call as if a writer were never idle. */
+static bool is_busy;
+static uint64_t commits_seen, scans;
+
+static besom_status busy_commit_number(void *db, uint64_t *number) {
+  if (!is_busy) return array_ops.commit_number(db, number);
+  *number = ++commits_seen;
+  return BESOM_OK;
+}
+
+static besom_status counted_scan(void *db, besom_bytes from, besom_bytes to,
+                                 besom_table_visit visit, void *ctx) {
+  scans++;
+  return array_ops.scan(db, from, to, visit, ctx);
+}
+
+static besom_guard *open_counting_reader(array_db *db) {
+  besom_ordered_ops ops = array_ops;
+  besom_store *store;
+  besom_guard *g;
+  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.3};
+  ops.read_only = yes;
+  ops.commit_number = busy_commit_number;
+  ops.scan = counted_scan;
+  assert_int_equal(besom_store_ordered(&ops, db, NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&(besom_guard_config){.filter = &filter}, store, &g), BESOM_OK);
+  return g;
+}
+
+/* As docs/guard.md promises: a get gives up after 1,000 attempts, a refresh after three. */
+static void a_reader_beside_a_busy_writer_gives_up(void **state) {
+  (void)state;
+  array_db db;
+  array_db_init(&db);
+  besom_guard *writer = open_guard(&db, false), *reader = open_counting_reader(&db);
+  for (uint64_t i = 0; i < MEMBER_KEYS; i++)
+    assert_int_equal(besom_guard_put_u64(writer, key_u64(MEMBERS, i), "", 0, 0), BESOM_OK);
+  scans = 0;
+  assert_int_equal(besom_guard_refresh(reader), BESOM_OK);
+  uint64_t once = scans;
+  assert_true(once > 0);
+  is_busy = true;
+  commits_seen = UINT32_MAX;
+  assert_int_equal(besom_guard_get_u64(reader, key_u64(MEMBERS, 1), NULL), BESOM_OK);
+  commits_seen = UINT32_MAX;
+  assert_int_equal(besom_guard_get_u64(reader, key_u64(NEGATIVES, 1), NULL), BESOM_BUSY);
+  assert_int_equal(commits_seen - UINT32_MAX, 2 * 1000);
+  scans = 0;
+  assert_int_equal(besom_guard_refresh(reader), BESOM_BUSY);
+  assert_int_equal(scans, 3 * once);
+  is_busy = false;
+  scans = 0;
+  assert_int_equal(besom_guard_put_u64(writer, key_u64(MORE_MEMBERS, 1), "", 0, 0), BESOM_OK);
+  assert_int_equal(besom_guard_refresh(reader), BESOM_OK);
+  assert_int_equal(scans, once);
+  assert_int_equal(besom_guard_close(reader), BESOM_OK);
+  assert_int_equal(besom_guard_close(writer), BESOM_OK);
+  array_db_free(&db);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gets_replace_filters_beside_a_refresh),
       cmocka_unit_test(a_get_keeps_the_filter_of_a_refresh),
+      cmocka_unit_test(a_reader_beside_a_busy_writer_gives_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

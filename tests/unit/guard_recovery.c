@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/bits.h"
+#include "core/byte_io.h"
 #include "guard_durable.h"
 
 static temp_path checkpoint_of(const subject *s) {
@@ -377,6 +379,56 @@ static void a_damaged_manifest_is_corrupt(void **state) {
   drop(s);
 }
 
+static besom_status open_with(subject *s, manifest m) {
+  besom_store *store = s->store.inner;
+  store64(m.bytes + m.len - 8, besom__checksum(m.bytes, m.len - 8));
+  besom_record record = {{"guard", 5}, {m.bytes, m.len}};
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_MANIFEST, &record), BESOM_OK);
+  return subject_reopen(s);
+}
+
+static size_t place_of(const manifest *m, const void *bytes, size_t len) {
+  for (size_t i = 0; i + len <= m->len; i++)
+    if (!memcmp(m->bytes + i, bytes, len)) return i;
+  fail();
+  return 0;
+}
+
+/* What a program wrote that is newer or has an error: the checksum is right. */
+static void a_manifest_of_another_program_is_refused(void **state) {
+  (void)state;
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
+  fill_and_adapt(s);
+  subject_close_guard(s);
+  besom_store *store = s->store.inner;
+  manifest good, bad;
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_MANIFEST, (besom_bytes){"guard", 5},
+                                         copy_manifest, &good),
+                   BESOM_OK);
+  bad = good;
+  while (--bad.len > 8) assert_int_equal(open_with(s, bad), BESOM_CORRUPT);
+  bad.len = good.len + 1;
+  assert_int_equal(open_with(s, bad), BESOM_CORRUPT);
+  bad = good;
+  bad.bytes[0]++; /* its version */
+  assert_int_equal(open_with(s, bad), BESOM_NEWER_VERSION);
+  bad.bytes[0] = 0;
+  assert_int_equal(open_with(s, bad), BESOM_CORRUPT);
+  bad = good;
+  bad.bytes[4] ^= 1; /* its layout */
+  assert_int_equal(open_with(s, bad), BESOM_INCOMPATIBLE);
+  bad = good;
+  bad.bytes[place_of(&bad, "aqf", 3)] ^= 1;
+  assert_int_equal(open_with(s, bad), BESOM_INCOMPATIBLE);
+  bad = good;
+  bad.bytes[place_of(&bad, seed, sizeof seed) - 8] = 7; /* its hash function, before the width */
+  assert_int_equal(open_with(s, bad), BESOM_CORRUPT);
+  assert_int_equal(open_with(s, good), BESOM_OK);
+  assert_consistent(s);
+  drop(s);
+}
+
 static bool stop(void *ctx, uint64_t done, uint64_t total) {
   uint64_t *last = ctx;
   *last = done;
@@ -422,6 +474,7 @@ int main(void) {
       cmocka_unit_test(the_stored_filter_config_wins),
       cmocka_unit_test(a_later_filter_config_is_ignored),
       cmocka_unit_test(a_damaged_manifest_is_corrupt),
+      cmocka_unit_test(a_manifest_of_another_program_is_refused),
       cmocka_unit_test(open_reports_progress),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

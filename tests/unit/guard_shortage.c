@@ -29,6 +29,24 @@ static void query_all(subject *s) {
   for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
 }
 
+/* ------------------------------------------------------------------ a group is written */
+
+/* The steps of a migration are part of the group. The filter of before is freed when the group is
+   written, and not with some later put. */
+static void sync_ends_a_migration_that_has_moved_all(void **state) {
+  (void)state;
+  guard_setup setup = at_level(BESOM_DURABLE_SYNC);
+  setup.guard.step_items = UNIVERSE;
+  subject *s = open_subject(&setup);
+  put_range(s, 0, 30);
+  assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
+  put_range(s, 30, 31);
+  assert_true(stats_of(s).migrating);
+  assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
+  assert_false(stats_of(s).migrating);
+  close_subject(s);
+}
+
 /* ------------------------------------------------------------------ a group that stays */
 
 static const besom_status failures[] = {BESOM_DISK_FULL, BESOM_IO, BESOM_READ_ONLY,
@@ -523,6 +541,7 @@ static void savepoints_are_optional(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sync_ends_a_migration_that_has_moved_all),
       cmocka_unit_test(a_group_that_cannot_be_written_stays),
       cmocka_unit_test(close_returns_why_changes_are_lost),
       cmocka_unit_test(a_full_group_refuses_the_next_put),

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -144,6 +146,28 @@ int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock) {
   set real;
   memcpy(&real, &symbol, sizeof real);
   return fails(CLOCK_OF_CONDITION) ? planned.error : real(attributes, clock);
+}
+
+static atomic_bool waits_end_at_once;
+static _Atomic uint64_t longest_wait; /* in nanoseconds, of those that ended at once */
+
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                           const struct timespec *until) {
+  typedef int (*wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+  if (!waits_end_at_once) {
+    void *symbol = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    wait real;
+    memcpy(&real, &symbol, sizeof real);
+    return real(condition, mutex, until);
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  int64_t left = (until->tv_sec - now.tv_sec) * INT64_C(1000000000) + until->tv_nsec - now.tv_nsec;
+  if (left > 0 && (uint64_t)left > longest_wait) longest_wait = (uint64_t)left;
+  pthread_mutex_unlock(mutex);
+  sched_yield();
+  pthread_mutex_lock(mutex);
+  return ETIMEDOUT;
 }
 
 static unsigned sleeps;
@@ -382,6 +406,52 @@ static void a_child_is_refused_without_the_page_too(void **state) {
   }
 }
 
+static const besom_store_ops *memory_ops;
+static atomic_bool commits_fail;
+static atomic_uint commits_before, failures; /* so many commits succeed before they fail */
+
+static besom_status commit_or_fail(besom_store *store, bool durable) {
+  if (!commits_fail) return memory_ops->commit(store, durable);
+  if (commits_before) {
+    commits_before--;
+    return memory_ops->commit(store, durable);
+  }
+  failures++;
+  return BESOM_IO;
+}
+
+/* The test does not wait for the pauses, of 1 ms, 2 ms, and so on. The commit that begins the
+   migration succeeds, and those of its steps fail. */
+static void a_background_thread_that_fails_pauses_for_a_second_at_most(void **state) {
+  (void)state;
+  enum { FAILURES = 20 };
+  besom_store *store;
+  besom_guard *g;
+  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.1};
+  besom_guard_config config = {
+      .filter = &filter, .threads = true, .background = 1, .step_items = 5};
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  memory_ops = store->ops;
+  besom_store_ops ops = *memory_ops;
+  ops.commit = commit_or_fail;
+  store->ops = &ops;
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  for (uint64_t i = 0; i < 100; i++)
+    assert_int_equal(besom_guard_put_u64(g, key_u64(MEMBERS, i), "", 0, 0), BESOM_OK);
+  longest_wait = 0;
+  waits_end_at_once = true;
+  commits_before = 1;
+  commits_fail = true;
+  assert_int_equal(besom_guard_rekey(g), BESOM_OK);
+  while (failures < FAILURES) sched_yield();
+  commits_fail = false;
+  waits_end_at_once = false;
+  assert_in_range(longest_wait, 1, UINT64_C(1000000000));
+  for (uint64_t i = 0; i < 100; i++)
+    assert_int_equal(besom_guard_get_u64(g, key_u64(MEMBERS, i), NULL), BESOM_OK);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+}
+
 /* ------------------------------------------------------------------ sidecars */
 
 static void a_sidecar_says_why_it_cannot_be_opened(void **state) {
@@ -428,6 +498,7 @@ int main(void) {
       cmocka_unit_test(a_table_that_cannot_be_mapped_is_no_memory),
       cmocka_unit_test(a_guard_without_its_threads_is_not_opened),
       cmocka_unit_test(a_child_is_refused_without_the_page_too),
+      cmocka_unit_test(a_background_thread_that_fails_pauses_for_a_second_at_most),
       cmocka_unit_test(a_sidecar_says_why_it_cannot_be_opened),
       cmocka_unit_test(a_fence_that_the_system_has_does_not_wait),
   };
