@@ -54,7 +54,7 @@ test-threads: ## test threads with the thread sanitizer: a minute
 
 # As the release is, without assertions. COVERAGE=--fresh forgets the counts of earlier runs.
 coverage: ## count the lines and branches of src/ that the tests run, and write docs/trust/coverage.md: 10 minutes
-	@scripts/setup.sh test
+	@for tests in test sqlite redis python; do scripts/setup.sh $$tests || exit; done
 	@cmake -S . -B build/coverage -DBESOM_TESTS=ON -DBESOM_COVERAGE=ON -DBESOM_BENCH=OFF \
 	  -DCMAKE_BUILD_TYPE=Coverage -DCMAKE_C_FLAGS_COVERAGE='-O1 -DNDEBUG'
 	@cmake --build build/coverage -j$(JOBS)

@@ -31,24 +31,22 @@ def main():
     arguments = parse_arguments()
     root = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
     build = os.path.realpath(arguments.build)
-    failed, missing = [], []
     tests = runs.find_tests(build)
-    if arguments.no_run:
-        missing = runs.not_passed(tests, build)
-    elif not arguments.list:
-        failed, missing = runs.run_tests(tests, build, arguments.jobs, arguments.only, arguments.fresh)
+    if not arguments.no_run and not arguments.list:
+        runs.run_tests(tests, build, arguments.jobs, arguments.only, arguments.fresh)
     sources = counts.read_counts(build, root)
     judgements = report.read_judgements(os.path.join(os.path.dirname(__file__), "judged.txt"))
     if arguments.list:
         report.print_places(sources, judgements, arguments.list)
         return 0
     report.print_summary(sources, judgements)
+    names = runs.by_outcome(tests, build)
     if arguments.page:
         left_out = counts.files_without_lines(sources, root)
-        report.write_page(arguments.page, sources, judgements, len(tests), missing, left_out)
-    for name in failed:
+        report.write_page(arguments.page, sources, judgements, names, left_out)
+    for name in names["failed"]:
         print(f"coverage: the test {name} failed: its output is in {build}/coverage/{name.replace('/', '_')}.log")
-    return 1 if failed else 0
+    return 1 if names["failed"] else 0
 
 
 if __name__ == "__main__":

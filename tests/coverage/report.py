@@ -172,17 +172,25 @@ def last_change():
     return f", with the sources of commit {done.stdout.strip()}" if done.returncode == 0 and done.stdout else ""
 
 
-def intro(totals, tests, missing):
+OUTCOMES = {
+    "failed": "These failed. What they ran until then is part of the figures: ",
+    "not run": "These did not run, or have not run since they changed: ",
+    "skipped": "These skipped themselves, because this machine lacks something: ",
+}
+
+
+def intro(totals, names):
+    ran = sum(len(names[outcome]) for outcome in ("passed", "failed"))
     yield "# Coverage\n"
     yield wrap(
-        f"Written by `make coverage` on {time.strftime('%Y-%m-%d', time.gmtime())}{last_change()}. {tests - len(missing)} of {tests} "
-        f"tests run {totals.run} of {totals.lines} lines of `src/` "
+        f"Written by `make coverage` on {time.strftime('%Y-%m-%d', time.gmtime())}{last_change()}. {ran} of "
+        f"{sum(map(len, names.values()))} tests run {totals.run} of {totals.lines} lines of `src/` "
         f"({percent(totals.run, totals.lines)}~%) and take {totals.taken} of {totals.branches} branches "
         f"({percent(totals.taken, totals.branches)}~%). The goals are {GOAL_LINES}~% of the lines and "
         f"{GOAL_BRANCHES}~% of the branches.")
-    if missing:
-        yield wrap("Not part of these figures, because they did not run or failed: "
-                   + ", ".join(f"`{name}`" for name in missing) + ".")
+    for outcome, text in OUTCOMES.items():
+        if names[outcome]:
+            yield wrap(text + ", ".join(f"`{name}`" for name in names[outcome]) + ".")
 
 
 def exclusions(sources, left_out):
@@ -194,9 +202,9 @@ def exclusions(sources, left_out):
                    + ", ".join(f"`{path}`" for path in left_out) + ".")
 
 
-def page_text(sources, judgements, tests, missing, left_out):
+def page_text(sources, judgements, names, left_out):
     totals = Totals(sources.values())
-    yield from intro(totals, tests, missing)
+    yield from intro(totals, names)
     with open(os.path.join(os.path.dirname(__file__), "page.md")) as file:
         yield file.read()
     yield from exclusions(sources, left_out)
@@ -241,6 +249,6 @@ def write_lines(path, lines):
             file.write(line + "\n")
 
 
-def write_page(path, sources, judgements, tests, missing, left_out):
-    write_lines(path, page_text(sources, judgements, tests, missing, left_out))
+def write_page(path, sources, judgements, names, left_out):
+    write_lines(path, page_text(sources, judgements, names, left_out))
     write_lines(path.removesuffix(".md") + "-places.txt", places_text(sources, judgements))

@@ -102,7 +102,8 @@ def run_one(test, log):
     with open(log, "wb") as output:
         done = subprocess.run(test["command"], cwd=test["directory"], stdin=subprocess.DEVNULL, stdout=output,
                               stderr=subprocess.STDOUT, env=os.environ | test["environment"])
-    return done.returncode in (0, test["skipped"]), time.time() - start
+    outcome = {0: "passed", test["skipped"]: "skipped"}.get(done.returncode, "failed")
+    return outcome, time.time() - start
 
 
 def record_path(build):
@@ -110,15 +111,16 @@ def record_path(build):
 
 
 def read_record(path):
-    """The tests that passed, and their keys. A later line replaces an earlier one."""
+    """The tests that ran: key and outcome. A later line replaces an earlier one."""
     if not os.path.exists(path):
         return {}
     with open(path) as file:
-        return dict(line.split() for line in file)
+        fields = [line.split() + ["passed"] for line in file]
+    return {name: (key, outcome) for name, key, outcome, *_ in fields}
 
 
 def run_tests(tests, build, jobs, only, fresh):
-    """Returns the names of the tests that failed, and of those that have not passed yet."""
+    """Runs those that have not passed with their present programs."""
     record = record_path(build)
     state = os.path.dirname(record)
     os.makedirs(state, exist_ok=True)
@@ -126,9 +128,10 @@ def run_tests(tests, build, jobs, only, fresh):
         os.remove(record)
     done = read_record(record)
     remove_stale_data(build, fresh)
-    hashes, failed = {}, []
+    hashes = {}
     keys = {t["name"]: key_of(t, hashes) for t in tests}
-    wanted = [t for t in tests if done.get(t["name"]) != keys[t["name"]]]
+    good = {name: [(key, "passed"), (key, "skipped")] for name, key in keys.items()}
+    wanted = [t for t in tests if done.get(t["name"]) not in good[t["name"]]]
     if only:
         wanted = [t for t in wanted if re.search(only, t["name"])]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -136,19 +139,19 @@ def run_tests(tests, build, jobs, only, fresh):
         running = {pool.submit(run_one, t, logs[t["name"]]): t["name"] for t in wanted}
         for number, future in enumerate(concurrent.futures.as_completed(running), 1):
             name = running[future]
-            good, seconds = future.result()
-            print(f"{number:4}/{len(wanted)} {name} {'' if good else 'FAILED '}{seconds:.1f} s", flush=True)
-            if not good:
-                failed.append(name)
-                continue
+            outcome, seconds = future.result()
+            print(f"{number:4}/{len(wanted)} {name} {outcome.replace('failed', 'FAILED')} {seconds:.1f} s", flush=True)
             with open(record, "a") as file:
-                file.write(f"{name} {keys[name]}\n")
+                file.write(f"{name} {keys[name]} {outcome}\n")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{len(wanted)} tests took {used.ru_utime + used.ru_stime:.0f} s of processor time")
-    return failed, not_passed(tests, build)
 
 
-def not_passed(tests, build):
-    """The tests that have not passed with their present programs."""
+def by_outcome(tests, build):
+    """The names of the tests: passed, skipped, failed, or not run with their present programs."""
     done, hashes = read_record(record_path(build)), {}
-    return [t["name"] for t in tests if done.get(t["name"]) != key_of(t, hashes)]
+    names = {"passed": [], "skipped": [], "failed": [], "not run": []}
+    for test in tests:
+        key, outcome = done.get(test["name"], ("", ""))
+        names[outcome if key == key_of(test, hashes) else "not run"].append(test["name"])
+    return names
