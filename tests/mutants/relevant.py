@@ -15,9 +15,9 @@ ADAPTIVE = ["aqf", "aqf_limits", "broom", "broom_long_runs", "exceptions", "exte
 CONCURRENT = ["table_regions", "threads", "threads_exchange", "snapshot", "concurrent_forms",
               "shared_shortage", "contract_tests */aqf,concurrent", "guard_threads"]
 LISTS = ["yesno_dynamic", "static_sets", "guard_no_list", *laws("yesno", "yesno-dynamic")]
-GUARDS = ["guard", "guard_failures", "guard_faults", "guard_long_no_lists", "guard_many",
-          "guard_migration", "guard_model", "guard_no_list", "guard_pressure", "guard_recovery",
-          "guard_relocation", "guard_shortage", "guard_tombstones"]
+GUARDS = ["guard", "guard_arguments", "guard_failures", "guard_faults", "guard_long_no_lists",
+          "guard_many", "guard_migration", "guard_model", "guard_no_list", "guard_pressure",
+          "guard_recovery", "guard_relocation", "guard_shortage", "guard_tombstones"]
 GUARD_THREADS = ["guard_background", "guard_committed_reads", "guard_reader_threads",
                  "guard_threads", "guard_writers"]
 GUARD_FILES = ["guard_copies", "guard_iterator", "guard_reader", "guard_small_map"]

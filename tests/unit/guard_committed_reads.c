@@ -315,6 +315,70 @@ static void readers_see_a_merge_whole(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ ranges of keys */
+
+typedef struct range {
+  besom_guard *guard;
+  const char *from, *to; /* NULL: no bound */
+  char seen[200];        /* the keys and values, in order */
+} range;
+
+static besom_status note_in_range(void *ctx, besom_bytes key, besom_bytes value) {
+  range *r = ctx;
+  size_t n = strlen(r->seen);
+  snprintf(r->seen + n, sizeof r->seen - n, "%.*s=%.*s ", (int)key.len, (const char *)key.data,
+           (int)value.len, (const char *)value.data);
+  return BESOM_OK;
+}
+
+static besom_bytes bound(const char *text) {
+  return (besom_bytes){text, text ? strlen(text) : 0};
+}
+
+static void *scan_range(void *ctx) {
+  range *r = ctx;
+  if (besom_guard_scan(r->guard, bound(r->from), bound(r->to), note_in_range, r) != BESOM_OK)
+    strcpy(r->seen, "failed");
+  return NULL;
+}
+
+static void assert_range(besom_guard *g, const char *from, const char *to, const char *expected) {
+  pthread_t thread;
+  range r = {.guard = g, .from = from, .to = to};
+  assert_int_equal(pthread_create(&thread, NULL, scan_range, &r), 0);
+  pthread_join(thread, NULL);
+  assert_string_equal(r.seen, expected);
+}
+
+static void put_pair(besom_guard *g, const char *key, const char *value) {
+  assert_int_equal(besom_guard_put(g, key, strlen(key), value, strlen(value), 0), BESOM_OK);
+}
+
+/* The batch changes, removes and adds keys at the ends of the ranges, the empty key among them. */
+static void a_range_has_the_committed_keys_only(void **state) {
+  (void)state;
+  besom_guard *g = open_guard((besom_guard_config){.layout = BESOM_LAYOUT_SPLIT});
+  const char *const keys[] = {"", "a", "b", "bb", "c"};
+  for (unsigned i = 0; i < 5; i++) put_pair(g, keys[i], "1");
+  assert_int_equal(besom_guard_no_put(g, "no", 2), BESOM_OK);
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  put_pair(g, "", "2");
+  put_pair(g, "b", "2");
+  put_pair(g, "ab", "2");
+  put_pair(g, "d", "2");
+  assert_int_equal(besom_guard_delete(g, "bb", 2), BESOM_OK);
+  assert_int_equal(besom_guard_no_put(g, "nobody", 6), BESOM_OK);
+  assert_range(g, NULL, NULL, "=1 a=1 b=1 bb=1 c=1 ");
+  assert_range(g, "a", NULL, "a=1 b=1 bb=1 c=1 ");
+  assert_range(g, NULL, "b", "=1 a=1 ");
+  assert_range(g, "ab", "bb", "b=1 ");
+  assert_range(g, "bb", "c", "bb=1 ");
+  assert_int_equal(besom_guard_commit(g), BESOM_OK);
+  assert_range(g, NULL, NULL, "=2 a=1 ab=2 b=2 c=1 d=2 ");
+  assert_range(g, "ab", "c", "ab=2 b=2 ");
+  close_guard(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(readers_see_only_committed_batches),
@@ -323,6 +387,7 @@ int main(void) {
       cmocka_unit_test(a_deleted_key_stays_absent),
       cmocka_unit_test(readers_do_not_see_a_commit_that_writes),
       cmocka_unit_test(readers_see_a_merge_whole),
+      cmocka_unit_test(a_range_has_the_committed_keys_only),
   };
   return RUN_OVER_BOTH_STORES(tests);
 }
