@@ -270,9 +270,19 @@ static void bad_operations_are_invalid(subject *s) {
                    BESOM_INVALID);
   ops.max_key = 63;
   assert_int_equal(besom_store_ordered(&ops, &s->array, NULL, &store), BESOM_INVALID);
-  ops = array_ops;
-  ops.write = NULL;
-  assert_int_equal(besom_store_ordered(&ops, &s->array, NULL, &store), BESOM_INVALID);
+  for (unsigned missing = 0; missing < 6; missing++) {
+    ops = array_ops;
+    if (missing == 0) ops.get = NULL;
+    if (missing == 1) ops.scan = NULL;
+    if (missing == 2) ops.write = NULL;
+    if (missing == 3) ops.sync = NULL;
+    if (missing == 4) ops.commit_number = NULL;
+    if (missing == 5) ops.close = NULL;
+    assert_int_equal(besom_store_ordered(&ops, &s->array, NULL, &store), BESOM_INVALID);
+  }
+  besom_allocator incomplete = *besom_default_allocator();
+  incomplete.release = NULL;
+  assert_int_equal(besom_store_ordered(&array_ops, &s->array, &incomplete, &store), BESOM_INVALID);
   assert_null(store);
   assert_int_equal(s->array.n, 0);
 }

@@ -77,6 +77,13 @@ static void a_failed_open_has_a_reason(subject *s) {
   assert_non_null(reason);
   assert_int_equal(besom_store_lmdb(NULL, NULL, &reason, &store), BESOM_INVALID);
   assert_int_equal(besom_store_lmdb(s->at.text, NULL, &reason, NULL), BESOM_INVALID);
+  for (unsigned missing = 0; missing < 2; missing++) {
+    besom_allocator allocator = *besom_default_allocator();
+    if (missing == 0) allocator.allocate = NULL;
+    if (missing == 1) allocator.release = NULL;
+    besom_lmdb_options options = {.allocator = &allocator};
+    assert_int_equal(besom_store_lmdb(s->at.text, &options, &reason, &store), BESOM_INVALID);
+  }
   assert_int_equal(temp_dir_count(&s->dir), 0);
   snprintf(file, sizeof file, "%s/store", s->dir.path);
   assert_true(write_whole_file(file, "a file", 6));

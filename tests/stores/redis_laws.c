@@ -79,6 +79,15 @@ static void a_failed_open_has_a_reason(subject *s) {
     assert_int_equal(besom_store_redis(bad[i], "p", NULL, &reason, &store), BESOM_INVALID);
   assert_int_equal(besom_store_redis(NULL, "p", NULL, &reason, &store), BESOM_INVALID);
   assert_int_equal(besom_store_redis("127.0.0.1:1", NULL, NULL, &reason, &store), BESOM_INVALID);
+  assert_int_equal(besom_store_redis("127.0.0.1:1", "p", NULL, &reason, NULL), BESOM_INVALID);
+  for (unsigned missing = 0; missing < 2; missing++) {
+    besom_allocator allocator = *besom_default_allocator();
+    if (missing == 0) allocator.allocate = NULL;
+    if (missing == 1) allocator.release = NULL;
+    besom_redis_options bad_memory = {.allocator = &allocator};
+    assert_int_equal(besom_store_redis("127.0.0.1:1", "p", &bad_memory, &reason, &store),
+                     BESOM_INVALID);
+  }
   options.password = "wrong";
   assert_int_equal(besom_store_redis(redis_server_address(), "p", &options, &reason, &store),
                    BESOM_IO);

@@ -26,6 +26,13 @@ static void a_failed_open_has_a_reason(subject *s) {
   assert_non_null(reason);
   reason = NULL;
   assert_int_equal(besom_store_rocksdb(NULL, NULL, &reason, &store), BESOM_INVALID);
+  for (unsigned missing = 0; missing < 2; missing++) {
+    besom_allocator allocator = *besom_default_allocator();
+    if (missing == 0) allocator.allocate = NULL;
+    if (missing == 1) allocator.release = NULL;
+    besom_rocksdb_options options = {.allocator = &allocator};
+    assert_int_equal(besom_store_rocksdb(s->at.text, &options, &reason, &store), BESOM_INVALID);
+  }
   assert_non_null(reason);
   assert_int_equal(besom_store_rocksdb(s->at.text,
                                        &(besom_rocksdb_options){.bloom_bits_per_key = -1}, NULL,

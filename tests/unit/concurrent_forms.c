@@ -157,14 +157,64 @@ static result do_adapt_at(besom_filter *f, uint64_t key) {
   return (result){status == BESOM_OK ? besom_adapt_at(f, offender, &match, stored) : status, total};
 }
 
-static const call queries[] = {do_matches,      do_count,           do_get_value,    do_contains,
-                               do_contains_u64, do_contains_digest, do_contains_many};
+/* A key that is too long to be hashed inline. */
+typedef struct long_key {
+  uint8_t bytes[40];
+} long_key;
 
-static const call changes[] = {
-    do_insert,       do_insert_u64, do_insert_digest, do_insert_many, do_insert_many_digest,
-    do_insert_count, do_remove,     do_remove_digest, do_set_value,   do_adapt,
-    do_adapt_digest, do_no_add,     do_no_remove,     do_insert_at,   do_remove_at,
-    do_adapt_at};
+static long_key long_key_of(uint64_t key) {
+  long_key k;
+  for (unsigned i = 0; i < sizeof k.bytes; i += 8) memcpy(k.bytes + i, BYTES(key));
+  return k;
+}
+
+static result do_contains_long(besom_filter *f, uint64_t key) {
+  long_key k = long_key_of(key);
+  return (result){BESOM_OK, besom_contains(f, k.bytes, sizeof k.bytes)};
+}
+
+static result do_insert_long(besom_filter *f, uint64_t key) {
+  long_key k = long_key_of(key);
+  return status_only(besom_insert(f, k.bytes, sizeof k.bytes));
+}
+
+/* Keys that were reported, so that some of them are exceptions. */
+static result do_insert_reported(besom_filter *f, uint64_t key) {
+  return do_insert(f, UNIVERSE + key % 100);
+}
+
+static result do_insert_at_reported(besom_filter *f, uint64_t key) {
+  return do_insert_at(f, UNIVERSE + key % 100);
+}
+
+static result do_remove_reported(besom_filter *f, uint64_t key) {
+  return do_remove(f, UNIVERSE + key % 100);
+}
+
+static const call queries[] = {do_matches,       do_count,        do_get_value,
+                               do_contains,      do_contains_u64, do_contains_digest,
+                               do_contains_many, do_contains_long};
+
+static const call changes[] = {do_insert,
+                               do_insert_u64,
+                               do_insert_digest,
+                               do_insert_many,
+                               do_insert_many_digest,
+                               do_insert_count,
+                               do_remove,
+                               do_remove_digest,
+                               do_set_value,
+                               do_adapt,
+                               do_adapt_digest,
+                               do_no_add,
+                               do_no_remove,
+                               do_insert_at,
+                               do_remove_at,
+                               do_adapt_at,
+                               do_insert_long,
+                               do_insert_reported,
+                               do_insert_at_reported,
+                               do_remove_reported};
 
 enum { QUERIES = sizeof queries / sizeof *queries, CHANGES = sizeof changes / sizeof *changes };
 

@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE 1 /* pthread_rwlock */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -134,12 +135,55 @@ static void a_store_without_transactions_is_enough_for_answers(void **state) {
     assert_int_equal(besom_guard_sync(g), BESOM_UNSUPPORTED);
     assert_int_equal(besom_guard_no_put(g, "a", 1), BESOM_UNSUPPORTED);
     assert_int_equal(besom_guard_merge(g, other), BESOM_UNSUPPORTED);
+    besom_iterator *it = NULL;
+    assert_int_equal(besom_guard_iterate(g, (besom_bytes){0}, (besom_bytes){0}, &it),
+                     BESOM_UNSUPPORTED);
+    besom_bytes key = {"many", 4}, value = {"value", 5};
+    assert_int_equal(besom_guard_put_many(g, &key, &value, 1, 0), BESOM_OK);
+    assert_int_equal(besom_guard_get(g, "many", 4, NULL), BESOM_OK);
     assert_int_equal(besom_guard_close(g), BESOM_OK);
     assert_int_equal(besom_guard_close(other), BESOM_OK);
   }
 }
 
+/* An iterator needs both cursors. */
+static void a_store_without_cursors_has_no_iterators(void **state) {
+  (void)state;
+  for (unsigned part = 0; part < 3; part++) {
+    array_db db;
+    besom_store *store = NULL;
+    array_db_init(&db);
+    assert_int_equal(besom_store_ordered(&array_ops, &db, NULL, &store), BESOM_OK);
+    besom_store_ops ops = *store->ops;
+    if (part == 0) ops.list_cursor = NULL;
+    if (part == 1) ops.table_cursor = NULL;
+    if (part == 2) ops.size = offsetof(besom_store_ops, list_cursor); /* of an older version */
+    store->ops = &ops;
+    besom_guard *g = open_guard((besom_guard_config){0}, store);
+    besom_iterator *it = NULL;
+    assert_int_equal(besom_guard_iterate(g, (besom_bytes){0}, (besom_bytes){0}, &it),
+                     BESOM_UNSUPPORTED);
+    assert_null(it);
+    assert_int_equal(besom_guard_close(g), BESOM_OK);
+    array_db_free(&db);
+  }
+}
+
 /* ------------------------------------------------------------------ calls */
+
+static void many_values_are_checked_before_the_first_put(void **state) {
+  (void)state;
+  besom_guard *g = open_guard((besom_guard_config){0}, new_store());
+  besom_bytes keys[2] = {{"a", 1}, {"b", 1}}, values[2] = {{"1", 1}, {NULL, 5}};
+  assert_int_equal(besom_guard_put_many(g, keys, values, 2, 0), BESOM_INVALID);
+  assert_int_equal(besom_guard_get(g, "a", 1, NULL), BESOM_NOT_FOUND);
+  values[1].len = 0; /* an empty value */
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  assert_int_equal(besom_guard_put_many(g, keys, values, 2, 0), BESOM_OK);
+  assert_int_equal(besom_guard_commit(g), BESOM_OK);
+  assert_int_equal(besom_guard_get(g, "b", 1, NULL), BESOM_OK);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+}
 
 static void guards_with_a_no_list_are_not_merged(void **state) {
   (void)state;
@@ -221,6 +265,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(configurations_out_of_range_are_refused),
       cmocka_unit_test(a_store_without_transactions_is_enough_for_answers),
+      cmocka_unit_test(a_store_without_cursors_has_no_iterators),
+      cmocka_unit_test(many_values_are_checked_before_the_first_put),
       cmocka_unit_test(guards_with_a_no_list_are_not_merged),
       cmocka_unit_test(a_range_needs_the_split_layout),
       cmocka_unit_test(stores_check_their_arguments),

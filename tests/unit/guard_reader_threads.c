@@ -158,7 +158,7 @@ static besom_guard *open_counting_reader(array_db *db) {
   besom_ordered_ops ops = array_ops;
   besom_store *store;
   besom_guard *g;
-  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.3};
+  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.3, .options = "tombstones=yes"};
   ops.read_only = yes;
   ops.commit_number = busy_commit_number;
   ops.scan = counted_scan;
@@ -188,7 +188,18 @@ static void a_reader_beside_a_busy_writer_gives_up(void **state) {
   scans = 0;
   assert_int_equal(besom_guard_refresh(reader), BESOM_BUSY);
   assert_int_equal(scans, 3 * once);
+  besom_guard *late = open_counting_reader(&db); /* without a filter, until a refresh */
+  assert_int_equal(besom_guard_get_u64(late, key_u64(MEMBERS, 1), NULL), BESOM_OK);
   is_busy = false;
+  uint64_t numbers[2] = {key_u64(MEMBERS, 2), key_u64(NEGATIVES, 1)}, found = 0;
+  besom_bytes keys[2] = {{&numbers[0], 8}, {&numbers[1], 8}};
+  for (unsigned i = 0; i < 2; i++) numbers[i] = little_endian(numbers[i]);
+  assert_int_equal(besom_guard_get_many(late, keys, 2, NULL, &found), BESOM_OK);
+  assert_int_equal(found, 1);
+  assert_int_equal(besom_guard_refresh(late), BESOM_OK);
+  assert_int_equal(besom_guard_get_many(late, keys, 2, NULL, &found), BESOM_OK);
+  assert_int_equal(found, 1);
+  assert_int_equal(besom_guard_close(late), BESOM_OK);
   scans = 0;
   assert_int_equal(besom_guard_put_u64(writer, key_u64(MORE_MEMBERS, 1), "", 0, 0), BESOM_OK);
   assert_int_equal(besom_guard_refresh(reader), BESOM_OK);

@@ -20,6 +20,7 @@
 
 #include "besom_store.h"
 #include "core/asymmetric_fence.h"
+#include "core/durable_file.h"
 #include "sidecar_database.h"
 
 /* ------------------------------------------------------------------ calls that fail */
@@ -47,6 +48,7 @@ static struct plan {
   unsigned n;
   int error;
   bool all;
+  int error_of_close; /* 0: close succeeds. Else it fails after the planned call */
 } planned;
 static unsigned calls;
 
@@ -60,18 +62,18 @@ static bool fails(enum call call) {
 
 static void plan(enum call call, unsigned n, int error) {
   calls = 0;
-  planned = (struct plan){call, n, error, false};
+  planned = (struct plan){call, n, error, false, 0};
 }
 
 static void plan_all(enum call call, int error) {
   calls = 0;
-  planned = (struct plan){call, 1, error, true};
+  planned = (struct plan){call, 1, error, true, 0};
 }
 
 /* Returns whether the planned call was made. */
 static bool end_plan(void) {
   bool made = calls >= planned.n;
-  planned.call = NO_CALL;
+  planned = (struct plan){.call = NO_CALL};
   return made;
 }
 
@@ -85,9 +87,10 @@ int fsync(int fd) {
 
 /* As Linux does it: the descriptor is closed, whatever the result is. */
 int close(int fd) {
-  bool failed = fails(CLOSE);
+  bool failed = fails(CLOSE), too = planned.error_of_close && calls;
   int result = (int)syscall(SYS_close, fd);
   if (failed) errno = planned.error;
+  if (too) errno = planned.error_of_close, failed = true;
   return failed ? -1 : result;
 }
 
@@ -284,10 +287,26 @@ static void the_first_error_of_a_save_is_reported(void **state) {
   scene s;
   open_scene(&s);
   plan_all(WRITE, EIO);
+  planned.error_of_close = EDQUOT;
   assert_int_equal(besom_save_file(s.filter, s.path.text), BESOM_IO);
   assert_int_equal(errno, EIO);
   assert_true(end_plan());
   assert_true(has_old_file(&s));
+  close_scene(&s);
+}
+
+static void a_file_that_cannot_be_removed_is_an_error(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s);
+  plan(UNLINK, 1, EACCES);
+  assert_int_equal(besom__file_unlink(s.path.text), BESOM_IO);
+  assert_int_equal(errno, EACCES);
+  assert_true(end_plan());
+  assert_true(has_old_file(&s));
+  for (unsigned i = 0; i < 2; i++) /* it may be gone already */
+    assert_int_equal(besom__file_unlink(s.path.text), BESOM_OK);
+  assert_int_equal(temp_dir_count(&s.dir), 0);
   close_scene(&s);
 }
 
@@ -492,6 +511,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_failed_call_of_a_save_is_a_status),
       cmocka_unit_test(the_first_error_of_a_save_is_reported),
+      cmocka_unit_test(a_file_that_cannot_be_removed_is_an_error),
       cmocka_unit_test(a_path_that_is_too_long_is_refused),
       cmocka_unit_test(a_file_that_cannot_be_mapped_is_not_opened),
       cmocka_unit_test(without_random_bytes_there_is_no_filter),
