@@ -146,12 +146,12 @@ CALLED ssize_t pwrite(int fd, const void *data, size_t len, off_t at) {
 
 /* ------------------------------------------------------------------ tests */
 
-static void puts_and_deletes_are_told_exactly(void **state) {
-  (void)state;
+static void put_and_delete(bool every_commit) {
   scene c;
   besom_bytes value;
   scene_init(&c);
   open_env(&c, 2, (size_t)1 << 26, 0);
+  c.options.every_commit = every_commit;
   attach(&c, BESOM_SIDECAR_NEW);
   put_range(&c, 0, 300);
   put_range(&c, 200, 400); /* replaces values */
@@ -174,6 +174,12 @@ static void puts_and_deletes_are_told_exactly(void **state) {
   assert_exact(&c, 50, 400, 1000);
   detach(&c);
   scene_done(&c);
+}
+
+static void puts_and_deletes_are_told_exactly(void **state) {
+  (void)state;
+  put_and_delete(false);
+  put_and_delete(true);
 }
 
 /* A key that the transaction has deleted is a member again if it aborts. */

@@ -398,6 +398,12 @@ class Run:
                 found[name] = result
         return found
 
+    def replaced(self, count):
+        """The outcomes of those among them that do not count."""
+        drawn = self.drawn(count)
+        last = list(self.ids).index(list(drawn)[-1])
+        return [self.results.last[n]["outcome"] for n in list(self.ids)[:last] if n not in drawn]
+
     def is_stale(self, name, result):
         return result["version"] != self.version_of(self.ids[name].file)
 
@@ -480,7 +486,7 @@ def main():
         run.run_survivors(given.count)
     elif not given.report and not pairs:
         run.run_all(given.count, given.start, given.stale)
-    page.write(ROOT, run.described(given.count), run.results, given)
+    page.write(ROOT, run.described(given.count), run.replaced(given.count), given)
 
 
 if __name__ == "__main__":

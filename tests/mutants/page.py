@@ -22,8 +22,8 @@ run. `make mutants MUTANTS="--one ID"` repeats one.
 
 {before}
 
-"killed by" in the list below names a test that was run by hand: `make mutants` did not run it for
-this file.
+"killed by" in the list below names a test that was run by hand: with a sanitizer or a memory
+checker, which `make mutants` does not use, or one that it does not run for this file.
 
 {state}
 
@@ -42,7 +42,7 @@ BEFORE = """A survivor that is not equivalent gets a test, and is run again. So 
 as they are now, and not the share of new bugs that they would find. The tests as they were before
 killed less: {share}"""
 EARLY = 91  # of the draw: their first results are lost, but not how many survived
-EARLY_SURVIVORS, EARLY_OTHERS, EARLY_KILLED = 11, 84, 83
+EARLY_SURVIVORS, EARLY_OTHERS, EARLY_KILLED = 11, 84, 83  # the others were judged as equivalent
 
 
 def read_judged(path):
@@ -106,9 +106,13 @@ def before(run, verdicts, judged):
              if m["number"] >= EARLY and verdicts[name][0] != "equivalent"]
     survived = sum(m["first"] == "survived" or "new test" in judged_of(m, judged) for m in later)
     still_open = sum(m["first"] == "open" and "new test" not in judged_of(m, judged) for m in later)
-    share = f"of the first {EARLY} mutants at least {EARLY_SURVIVORS} survived, of {EARLY_OTHERS} " \
+    equivalent = sum(m["number"] < EARLY and verdicts[name][0] == "equivalent"
+                     for name, m in run.items())
+    others = max(EARLY - equivalent, EARLY_OTHERS)  # some were judged wrongly at first
+    early_survivors = EARLY_SURVIVORS + others - EARLY_OTHERS
+    share = f"of the first {EARLY} mutants at least {early_survivors} survived, of {others} " \
             f"that are not equivalent: at most " \
-            f"{percent(EARLY_OTHERS - EARLY_SURVIVORS, EARLY_OTHERS)} were killed."
+            f"{percent(others - early_survivors, others)} were killed."
     if later:
         share += f" Of {len(later)} others, {survived} survived the tests that came from these: at " \
                  f"most {percent(len(later) - survived, len(later))} were killed"
@@ -125,7 +129,10 @@ def progress(run, verdicts, count):
                f"fast tests came first. `make mutants` runs the rest."
     old = sum(not m["current"] for m in run.values())
     if old:
-        text += f" {old} ran with an earlier version of their source file."
+        text += f" {old} ran with an earlier version of their source file, by its hash: " \
+                f"`make mutants MUTANTS=--stale` runs them again."
+    else:
+        text += " Each result is of the present version of its source file, by its hash."
     if not_done:
         text += f" {not_done} of them are open: their fastest tests do not kill them, and the others " \
                 f"have not run yet. The last column counts them as not killed."
@@ -136,7 +143,8 @@ def progress(run, verdicts, count):
     return text
 
 
-def write(root, run, results, given):
+def write(root, run, replaced, given):
+    """run: the mutants that count; replaced: the outcomes of those that the draw has skipped."""
     judged = read_judged(root / "tests/mutants/judged.txt")
     if not run:
         raise SystemExit("mutants: none was run yet")
@@ -151,7 +159,7 @@ def write(root, run, results, given):
              for kind, v in sorted(by_kind.items())]
     survivors = sorted(((name, run[name], v) for name, v in verdicts.items() if v[1]),
                        key=lambda s: (s[1]["file"], s[1]["line"]))
-    outcomes = collections.Counter(r["outcome"] for r in results.last.values())
+    outcomes = collections.Counter(replaced)
     text = TEXT.format(
         count=given.count, seed=given.seed, budget=given.budget,
         same=outcomes["same code"], broken=outcomes["does not compile"], rows="\n".join(rows),

@@ -299,8 +299,11 @@ static bool batch_then_failures(const guard_setup *setup, const besom_store_ops 
   for (size_t k = 40; k < 90; k++) succeeded(&t, put(s, k, k + 1));
   bool failed = !s->store.countdown;
   s->store.countdown = s->store.failing = 0;
-  succeeded(&t, end_batch(s, true));
+  succeeded(&t, end_batch(s, n % 2));
   assert_consistent(s);
+  assert_int_equal(begin(s), BESOM_OK); /* a batch that has failed is over */
+  assert_int_equal(put(s, 130, 1), BESOM_OK);
+  assert_int_equal(end_batch(s, true), BESOM_OK);
   subject_crash(s);
   assert_int_equal(subject_reopen(s), BESOM_OK);
   assert_consistent(s);
@@ -309,7 +312,8 @@ static bool batch_then_failures(const guard_setup *setup, const besom_store_ops 
   return failed;
 }
 
-/* If the undo of half an exchange fails, too, the batch fails as a whole. */
+/* If the undo of half an exchange fails, too, the batch fails as a whole. The caller commits or
+   aborts it. */
 static void half_an_exchange_fails_the_batch(void **state) {
   (void)state;
   static const char *const kinds[] = {"acf-cyclic", "acf-swapping", "acf-cuckooing"};

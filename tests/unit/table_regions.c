@@ -54,7 +54,7 @@ static void an_operation_locks_its_own_regions_only(void **state) {
 
 #if defined(__linux__) && defined(__x86_64__)
 
-enum { SHARED_BYTES = 1 << 20, SLOTS = 256, MEMBERS_AT_FIRST = 100, INSERTS = 12 };
+enum { SHARED_BYTES = 1 << 20, SLOTS = 128, MEMBERS_AT_FIRST = 60, INSERTS = 8 };
 
 /* Memory that the process of the writer and that of the reader share. Nothing is reused. */
 typedef struct shared {
