@@ -112,12 +112,13 @@ static uint64_t insert_in_steps(shared *memory, besom_filter *f, uint64_t n, pid
     assert_int_equal(ptrace(PTRACE_SINGLESTEP, writer, NULL, NULL), 0);
     assert_int_equal(waitpid(writer, &how, 0), writer);
     if (!WIFSTOPPED(how)) return steps;
-    if (!memory->inserting) continue;
-    steps++;
-    if (sees_all(f, n)) continue;
-    kill(writer, SIGKILL);
+    bool inserting = memory->inserting, missed = inserting && !sees_all(f, n);
+    steps += inserting;
+    if (!missed && (inserting || !steps)) continue;
+    if (missed) kill(writer, SIGKILL);
+    ptrace(PTRACE_CONT, writer, NULL, NULL);
     waitpid(writer, &how, 0);
-    return 0;
+    return missed ? 0 : steps;
   }
 }
 
