@@ -305,6 +305,33 @@ static void the_first_call_of_a_thread_is_like_any_other(void **state) {
   }
 }
 
+typedef struct digest_query {
+  const besom_filter *f;
+  besom_digest digest;
+  bool answer;
+} digest_query;
+
+static void *ask_by_digest(void *ctx) {
+  digest_query *q = ctx;
+  q->answer = besom_contains_digest(q->f, q->digest);
+  return NULL;
+}
+
+/* do_contains_digest hashes the key first, which is a call on the filter, too. */
+static void the_first_call_of_a_thread_may_be_a_query_by_digest(void **state) {
+  (void)state;
+  besom_filter *f = make((besom_config){0}, BESOM_CONCURRENT);
+  assert_int_equal(besom_insert_u64(f, 5), BESOM_OK);
+  for (uint64_t key = 5; key < 7; key++) {
+    digest_query q = {.f = f, .digest = besom_hash_u64(f, key)};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ask_by_digest, &q), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(q.answer, besom_contains_u64(f, key));
+  }
+  besom_free(f);
+}
+
 static void changes_are_busy_during_a_task(void **state) {
   (void)state;
   besom_filter *f = make((besom_config){.value_bits = 3}, BESOM_CONCURRENT);
@@ -328,6 +355,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_concurrent_filter_gives_the_same_results),
       cmocka_unit_test(the_first_call_of_a_thread_is_like_any_other),
+      cmocka_unit_test(the_first_call_of_a_thread_may_be_a_query_by_digest),
       cmocka_unit_test(changes_are_busy_during_a_task),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

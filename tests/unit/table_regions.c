@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "besom_reverse.h"
 #include "core/address.h"
 #include "quotient/aqf_sync.h"
 #include "snapshot.h"
@@ -47,6 +48,40 @@ static void an_operation_locks_its_own_regions_only(void **state) {
       assert_int_equal(regions[i].version & REGION_LOCKED, locked.first <= i && i < locked.end);
     besom__unlock_regions(&locked);
   }
+  besom_free(f);
+}
+
+/* ------------------------------------------------------------------ credits */
+
+static besom_status insert_into_view(void *ctx, besom_filter *view) {
+  besom_match match;
+  return besom_insert_at(view, *(const besom_digest *)ctx, 0, &match);
+}
+
+/* A region takes free slots in advance. When there are none left, an insert into another region
+   takes them back, so that all can be used. */
+static void an_insert_finds_the_free_slots_of_other_regions(void **state) {
+  (void)state;
+  enum { REGIONS = 4 };
+  besom_config config = {.kind = "aqf",
+                         .slots = REGIONS * REGION_SLOTS,
+                         .width = 8,
+                         .seed = seed,
+                         .flags = BESOM_CONCURRENT};
+  besom_filter *f = NULL;
+  besom_statistics stats;
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  assert_int_equal(besom_stats(f, &stats), BESOM_OK);
+  for (uint64_t i = 0; i < stats.capacity - 500; i++)
+    assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+  for (uint64_t i = stats.capacity - 500; i <= stats.capacity; i++) {
+    besom_digest digest = besom_hash_u64(f, key_u64(MEMBERS, i));
+    assert_int_equal(besom__with_key(f, digest, insert_into_view, &digest),
+                     i < stats.capacity ? BESOM_OK : BESOM_FULL);
+  }
+  for (uint64_t i = 0; i < stats.capacity; i++)
+    assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+  assert_int_equal(besom_validate(f, NULL), BESOM_OK);
   besom_free(f);
 }
 
@@ -163,6 +198,7 @@ static void a_query_at_any_instruction_of_an_insert_sees_all_members(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_operation_locks_its_own_regions_only),
+      cmocka_unit_test(an_insert_finds_the_free_slots_of_other_regions),
       cmocka_unit_test(a_query_at_any_instruction_of_an_insert_sees_all_members),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
