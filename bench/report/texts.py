@@ -16,6 +16,8 @@ def factor_text(factor):
 
 def paper_factor(sentence):
     """The paper's factor, in words."""
+    if sentence.similar:
+        return "about 1"
     return "above 1" if sentence.factor is None else factor_text(sentence.factor)
 
 

@@ -9,15 +9,18 @@ ALL = (REPRODUCED, WEAKER, CONTRADICTED, BY_DESIGN, NOT_TESTABLE, NOT_TESTED)
 
 MEANINGS = {
     REPRODUCED: "the 95 % interval of our factor reaches 0.8 of the paper's and excludes the other direction; if the paper only "
-                "gives a direction, the interval excludes the other one; a bound is not exceeded",
-    WEAKER: "the same direction, but less than 0.8 of the paper's factor; or no clear difference",
-    CONTRADICTED: "the 95 % interval excludes the paper's direction, or a bound is exceeded",
+                "gives a direction, the interval excludes the other one; if it says that two things are similar, the whole interval "
+                "is within 0.8 to 1.25; a bound is not exceeded",
+    WEAKER: "the same direction, but less than 0.8 of the paper's factor; or no clear difference; or an interval that is partly "
+            "outside 0.8 to 1.25, for things that are similar by the paper",
+    CONTRADICTED: "the 95 % interval excludes the paper's direction, or is outside 0.8 to 1.25 for things that are similar by the "
+                  "paper, or a bound is exceeded",
     BY_DESIGN: "besom does something else here on purpose",
     NOT_TESTABLE: "it needs hardware, data or a program that is not here",
     NOT_TESTED: "the claim could not be run, or was not run at this size",
 }
 
-REACHED = 0.8        # of the paper's factor
+REACHED = 0.8        # of the paper's factor; things are similar within this and its reciprocal
 LEAST_ROUNDS = 3     # of a factor of times
 BUSY = 0.25          # cores busy with other work, from which a time is in doubt
 
@@ -47,10 +50,14 @@ def interval(factors):
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
-def decide(wanted, low, high, bound=False):
+def decide(wanted, low, high, bound=False, similar=False):
     """The verdict of a 95 % interval. wanted: the paper's factor; None for a direction only."""
     if bound:
         return CONTRADICTED if high < 1 else REPRODUCED
+    if similar:
+        if high < REACHED or low > 1 / REACHED:
+            return CONTRADICTED
+        return REPRODUCED if low >= REACHED and high <= 1 / REACHED else WEAKER
     if wanted is None:
         return REPRODUCED if low > 1 else CONTRADICTED if high < 1 else WEAKER
     if high < 1 and high < REACHED * wanted:
@@ -104,5 +111,5 @@ def judge(sentence, record, error=None):
     mean, low, high = interval(factors)
     if sentence.by_design:
         return Verdict(sentence, BY_DESIGN, mean, low, high, len(factors), sentence.by_design)
-    return Verdict(sentence, decide(sentence.factor, low, high, sentence.bound), mean, low, high, len(factors),
+    return Verdict(sentence, decide(sentence.factor, low, high, sentence.bound, sentence.similar), mean, low, high, len(factors),
                    remarks_of(sentence, factors, record))

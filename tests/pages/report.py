@@ -141,6 +141,9 @@ def test_judges(source):
     for wanted, (low, high), verdict in cases:
         assert verdicts.decide(wanted, low, high) == verdict, (wanted, low, high)
     assert verdicts.decide(1, 0.9, 0.99, bound=True) == "contradicted" and verdicts.decide(1, 0.9, 1.01, bound=True) == "reproduced"
+    for (low, high), verdict in (((0.8, 1.25), "reproduced"), ((1.14, 2.21), "weaker"), ((0.7, 0.9), "weaker"), ((1.3, 2), "contradicted"),
+                                 ((0.5, 0.79), "contradicted")):
+        assert verdicts.decide(1, low, high, similar=True) == verdict, (low, high)
     mean, low, high = verdicts.interval([2, 8])
     assert abs(mean - 4) < 1e-9 and low < 1e-3 and high > 1e4, (mean, low, high)
     assert verdicts.interval([3]) == (3, 3, 3) and max(verdicts.interval([5, 5, 5])) < 5.0001

@@ -6,7 +6,7 @@ One module per paper, or per subject, with a list SENTENCES. A sentence states:
              "adaptiveqf: Figure 7",          the paper (papers.py) and where the sentence stands
              "reduce their FPR by up to 100", a quote, short, as the paper prints it
              "false positives of qf / of aqf",the factor: what is divided by what, so that above 1 is the paper's direction
-             factor=100,                      the paper's factor; None if it only gives the direction; 1 for "about the same"
+             factor=100,                      the paper's factor; None if it only gives the direction; 1 for "at least as"
              claim="zipf")                    the claim that measures it
 
 and one of these:
@@ -17,6 +17,7 @@ and one of these:
 - by_design="reason": besom differs here on purpose. With a claim, its factor is shown beside the reason.
 - not_testable="reason": why it cannot be tested here.
 
+similar=True: the paper says that two things are equal, similar, comparable or close; factor=1. Neither may be much larger.
 bound=True: a bound that a theorem proves, or the word "never"; factor=1. It may not be exceeded, not even by a little.
 timed=True: the factors are ratios of times. They need at least three rounds, and a warning is shown if the machine was loaded.
 A sentence that has a count and a time becomes two sentences, so that no time can change the verdict of a count.
@@ -38,6 +39,7 @@ class Sentence(NamedTuple):
     claim: Optional[str] = None
     timed: bool = False
     bound: bool = False
+    similar: bool = False
     judge: Optional[Callable] = None
     by_design: Optional[str] = None
     not_testable: Optional[str] = None

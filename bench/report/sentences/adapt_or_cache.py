@@ -22,7 +22,7 @@ def share_grows(rows):
 
 SENTENCES = [
     Sentence("aoc-zipf-caf-same", "adapt-or-cache: Figure 1", "basically the same EFPR as the non-adaptive quotient filter",
-             "rate with a cache of n bits / without, s = 0.5", factor=1, claim="adapt-or-cache",
+             "rate with a cache of n bits / without, s = 0.5", factor=1, similar=True, claim="adapt-or-cache",
              judge=columns("caf_n", "qf", "zipf=0.5")),
     Sentence("aoc-zipf-caf-52", "adapt-or-cache: Figure 2", "the CAFs have 52-91% lower EFPR than the non-adaptive",
              "rate without a cache / with a cache of n bits, s = 1.2; the paper: 2.1 to 11", factor=2.1, claim="adapt-or-cache",

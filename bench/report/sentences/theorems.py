@@ -8,7 +8,7 @@ SENTENCES = [
              "known to have the quotient of a member, so its run has 2 - 1/n members on average. The smallest case is two members: "
              "1.3 eps", factor=1, bound=True, claim="sustained"),
     Sentence("taf-lemma-2-zero", "telescoping: Lemma 2", "the probability that none of them collide with y is",
-             "probability of selector 0 by the lemma / share of the members, 8 queried keys per quotient", factor=1,
+             "probability of selector 0 by the lemma / share of the members, 8 queried keys per quotient", factor=1, similar=True,
              claim="selectors"),
     Sentence("taf-lemma-2", "telescoping: Lemma 2", "ways of choosing $i$ unique queries from",
              "bound of the lemma for selector 2 / share of the members, 8 queried keys per quotient, repeated. The lemma leaves out "
@@ -27,7 +27,7 @@ SENTENCES = [
              "bits of Lemma 5 / bits of the slots that the filter adds, mu of 1 and more: the theorem is about single bits, the filter of the same "
              "paper adds whole slots", factor=1, bound=True, claim="yesno-bits"),
     Sentence("aqf-rekeying-eps-k", "adaptiveqf: Section 4.4", "the number of false positives from any sequence of k queries is very close to",
-             "eps k / false positives of k queries, half of them by an adversary, with rekeying", factor=1, claim="endless"),
+             "eps k / false positives of k queries, half of them by an adversary, with rekeying", factor=1, similar=True, claim="endless"),
     Sentence("aqf-fixed-10-qf", "adaptiveqf: Section 6.1", "seeing 10× fewer false positives over 200 million queries",
              "false positives of qf / of aqf, blocked domains with 10.5 queries per key. The factor is the number of queries per key",
              factor=10, claim="fixed-dataset"),
