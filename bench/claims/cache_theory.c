@@ -169,7 +169,8 @@ static void add_factors(const outcome outcomes[RATES], double exponent, const ef
     add_factor(found, "aoc-theorem-5", exp(caches / RATES));
     add_factor(found, "aoc-theorem-6", saved);
     if (exponent <= 1) add_factor(found, "aoc-theorem-2-eps", exp(brooms / RATES));
-    if (exponent > 1) add_factor(found, "aoc-theorem-2-skewed", exp(brooms / RATES));
+    if (exponent == 1.1) add_factor(found, "aoc-theorem-2-11", exp(brooms / RATES));
+    if (exponent == 1.2) add_factor(found, "aoc-theorem-2-12", exp(brooms / RATES));
     if (exponent > 0.5 && exponent < 1.2) add_factor(found, "aoc-six-exponents", saved);
   }
 }

@@ -113,13 +113,6 @@ static void report_outcome(int percent, const outcome *o, bool same, report *num
   }
 }
 
-/* What stacking and learning gain over a Bloom filter when the least is known. */
-static void add_factors(const outcome *o, uint64_t seed, findings *found) {
-  double bloom = o->rates[BLOOM].values[seed];
-  add_factor(found, "stacked-training-stacked", bloom / o->rates[STACKED].values[seed]);
-  add_factor(found, "stacked-training-learned", bloom / o->rates[SANDWICHED].values[seed]);
-}
-
 static void run_seed(const effort *e, uint64_t number, outcome outcomes[PERCENTS]) {
   uint64_t seed = random_at(BENCH_SEED, number);
   text_list yes = text_list_urls(e->members, true, seed),
@@ -140,10 +133,7 @@ static findings run(bool full, report *numbers) {
   const effort *e = full ? &thorough : &quick;
   findings found = {0};
   outcome outcomes[PERCENTS] = {0};
-  for (uint64_t i = 0; i < e->seeds; i++) {
-    run_seed(e, i, outcomes);
-    add_factors(&outcomes[0], i, &found);
-  }
+  for (uint64_t i = 0; i < e->seeds; i++) run_seed(e, i, outcomes);
   for (int p = 0; p < PERCENTS; p++) {
     bool same = same_order(&outcomes[p], &outcomes[DEFAULT]);
     report_outcome(percents[p], &outcomes[p], same, numbers);

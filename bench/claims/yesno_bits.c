@@ -136,7 +136,6 @@ static void test(uint64_t n, double mu, const effort *e, findings *found, report
     add_factor(found, "aqf-theorem-2", bound(mu) / proof.values[i]);
     if (i >= 8 || n > MOST_WITH_FILTER) continue;
     samples_add(&filter, bits_of_filter(n, m, seed));
-    if (mu >= 1) add_factor(found, "aqf-theorem-2-slots", bound(mu) / filter.values[i]);
   }
   interval bits = interval_of(&proof), slots = interval_of(&filter);
   report_cell(numbers, "%llu", (unsigned long long)n);
