@@ -2,6 +2,7 @@
  * Claim throughput: inserts and queries per second, by load factor. Adaptive filters adapt by a
  * store in memory during the queries. Inserts are those of the filter alone.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "claims/claims.h"
@@ -116,9 +117,23 @@ static void compare(const speeds *s, const char *sentence, int op, int load, int
   add_ratios(found, sentence, &s->of[op][load][over], &s->of[op][load][under]);
 }
 
+/* Inserts and both streams of queries at the highest load, relative to qf. */
+static void add_comparable(const speeds *s, const char *sentence, int w, findings *found) {
+  for (size_t i = 0; i < s->of[INSERTS][LOADS - 1][w].count; i++) {
+    double product = 1;
+    for (int op = 0; op < OPERATIONS; op++)
+      product *= s->of[op][LOADS - 1][w].values[i] / s->of[op][LOADS - 1][BY_QF].values[i];
+    add_factor(found, sentence, pow(product, 1.0 / OPERATIONS));
+  }
+}
+
 static void add_factors(const speeds *s, findings *found) {
   enum { FULLEST = LOADS - 1 };
   compare(s, "taf-inserts", INSERTS, FULLEST, BY_TAF, BY_QF, found);
+  add_comparable(s, "taf-comparable", BY_TAF, found);
+  add_comparable(s, "exaf-comparable", BY_EXAF, found);
+  add_comparable(s, "selqf-comparable", BY_TAF, found);
+  add_comparable(s, "extqf-comparable", BY_EXAF, found);
   compare(s, "taf-queries-lag", TRENDING, FULLEST, BY_QF, BY_TAF, found);
   compare(s, "exaf-queries-faster", TRENDING, FULLEST, BY_EXAF, BY_TAF, found);
   compare(s, "utaf-queries-faster", TRENDING, FULLEST, BY_UTAF, BY_TAF, found);
