@@ -66,6 +66,7 @@ static void open_all(tested_database *f) {
   hash_seed(f->config.seed ? f->config.seed : BENCH_SEED, seed);
   besom_config config = peer_config(f->config.kind, f->config.slots,
                                     (uint32_t)(PEER_REMAINDER_BITS + f->config.more_bits), seed);
+  if (f->config.options) config.options = f->config.options;
   if (kind_adapts_with_store(f->config.kind))
     open_guard(f, &config);
   else

@@ -19,10 +19,11 @@ typedef enum database_kind { LMDB, ROCKSDB, MEMORY } database_kind;
 
 typedef struct database_config {
   database_kind database;
-  const char *kind; /* NULL: no filter */
-  uint64_t slots;   /* as in peer_config, to be filled to 90 % */
-  int more_bits;    /* fingerprint bits, in addition to those of peer_config; may be negative */
-  uint64_t seed;    /* of the filter's hash; 0 for BENCH_SEED */
+  const char *kind;    /* NULL: no filter */
+  const char *options; /* of the filter; NULL for those of peer_config */
+  uint64_t slots;      /* as in peer_config, to be filled to 90 % */
+  int more_bits;       /* fingerprint bits, in addition to those of peer_config; may be negative */
+  uint64_t seed;       /* of the filter's hash; 0 for BENCH_SEED */
   /* get calls the guard, which also counts and tracks offenders, only after a yes */
   bool filter_first;
   bool live; /* the guard has threads, and grows and rekeys by itself */
