@@ -20,11 +20,12 @@ def part_done(state, part):
     return min((min(1, sums[name] / n) for name, n in part.totals.items()), default=1)
 
 
-def next_row(state, rows, stopped, busy_parts, busy_rows):
+def next_row(state, rows, stopped, busy_parts, busy_rows, again=False):
     """
     The unfinished row that has run for the least time, or None: so all rows advance, also beside
     one whose target is far. A row whose own targets are reached goes on while the part's totals are
-    not.
+    not. If again, finished rows come after the unfinished ones: first the row that the present
+    library has run for the least time, so that a changed library is run again.
     """
     best, best_key = None, None
     for part, row in rows:
@@ -33,9 +34,11 @@ def next_row(state, rows, stopped, busy_parts, busy_rows):
         if part.at_once and busy_parts.count(part.name) >= part.at_once:
             continue
         entry = state.row(part, row)
-        if row_done(entry, row) >= 1 and part_done(state, part) >= 1:
+        finished = row_done(entry, row) >= 1 and part_done(state, part) >= 1
+        if finished and not again:
             continue
-        key = entry.seconds + 60 * busy_rows.count((part, row))
+        seconds = state.present_seconds(entry) if finished else entry.seconds
+        key = finished, seconds + 60 * busy_rows.count((part, row))
         if best_key is None or key < best_key:
             best, best_key = (part, row), key
     return best
@@ -84,7 +87,7 @@ def progress(state, rows, jobs):
     left = seconds_left(state, rows)
     text = "time left unknown until each row has run" if left is None else \
         f"{clock(left / jobs)} left"
-    failures = f"; {len(state.failures)} FAILURES" if state.failures else ""
+    failures = f"; {len(state.open_failures)} FAILURES" if state.open_failures else ""
     return f"{100 * all_done(state, rows):.1f} % done, {text}{failures}"
 
 

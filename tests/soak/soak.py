@@ -2,16 +2,20 @@
 """make soak: runs long tests until their targets are reached. It can be interrupted and resumed.
 
     tests/soak/soak.py [--part=A,B] [--row=A,B] [--minutes=M] [--jobs=J] [--batch-seconds=S]
-                       [--list] [--write-docs] [--repeat-failures]
+                       [--list] [--write-docs] [--repeat-failures] [--forget]
 
 Parts are programs (part.py says what they must do); parts.py lists them with their targets. A batch
 is one run of such a program, of 10 to 60 seconds, with the next seed of its row. After every batch
 the state, build/soak/state.json, is replaced. The next run goes on from there. On another machine
 it goes on from docs/trust/soak.json: of each row, the state that has counted more is used.
 
+It ends when all targets are reached. With --minutes it goes on with finished rows until the time is
+over: first with those that the present library has run for the least time.
+
 A failure is printed with one command that repeats it, and kept in the state. Its row is not run
-again before the next start; all others are. The exit code is 1 if the state has failures.
---repeat-failures runs them again and forgets those that pass.
+again before the next start; all others are. The exit code is 1 if the state has open failures.
+--repeat-failures runs them again. Those that pass are not open any more, but they are kept: threads,
+kills and failovers do not repeat exactly. --forget removes the failures that passed.
 
 When a run ends, it writes docs/trust/soak.json and, from that, the tables in docs/trust.md.
 --write-docs does only this; with --state=DIRECTORY, for the state of another run.
@@ -133,7 +137,8 @@ class Runner:
         while len(self.running) < self.options.jobs:
             busy = [batch.part.name for batch in self.running]
             choice = schedule.next_row(self.state, self.rows, self.stopped, busy,
-                                       [(b.part, b.row) for b in self.running])
+                                       [(b.part, b.row) for b in self.running],
+                                       again=self.deadline is not None)
             if not choice:
                 return bool(self.running)
             part, row = choice
@@ -176,8 +181,8 @@ class Runner:
 
 
 def repeat_failures(state):
-    """Runs every failure of the state again. Those that pass are removed from it."""
-    for failure in list(state.failures):
+    """Runs every failure of the state again, and notes which pass."""
+    for failure in state.failures:
         print(failure["command"], flush=True)
         try:
             code = subprocess.run(failure["command"], shell=True, cwd=ROOT, timeout=3600,
@@ -185,9 +190,8 @@ def repeat_failures(state):
         except subprocess.TimeoutExpired:
             code = "timeout"
         print("  passes now" if code == 0 else f"  still fails: {code}", flush=True)
-        if code == 0:
-            state.failures.remove(failure)
-            state.write()
+        state.repeated(failure, code == 0)
+        state.write()
 
 
 def parse_options():
@@ -195,12 +199,14 @@ def parse_options():
     names = lambda text: text.split(",")  # noqa: E731
     parser.add_argument("--part", type=names, help="only these parts, separated by commas")
     parser.add_argument("--row", type=names, help="only these rows (kinds, stores)")
-    parser.add_argument("--minutes", type=float, help="start nothing after this time")
+    parser.add_argument("--minutes", type=float,
+                        help="start nothing after this time; until then, also run finished rows")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="batches at once")
     parser.add_argument("--batch-seconds", type=float, default=20, help="length of a batch")
     parser.add_argument("--list", action="store_true", help="show the parts and how far they are")
     parser.add_argument("--write-docs", action="store_true", help="only write the state and the tables")
     parser.add_argument("--repeat-failures", action="store_true", help="run known failures again")
+    parser.add_argument("--forget", action="store_true", help="remove failures that passed when repeated")
     parser.add_argument("--parts", type=Path, default=ROOT / "tests/soak/parts.py")
     parser.add_argument("--state", type=Path, default=ROOT / "build/soak")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust.md")
@@ -251,19 +257,23 @@ def main():
     rows = without_missing(rows)
     if not rows:
         sys.exit("soak: none of these programs was built")
-    state.begin_run(ROOT)
     interrupted = False
-    if options.repeat_failures:
-        repeat_failures(state)
+    if options.repeat_failures or options.forget:
+        if options.repeat_failures:
+            repeat_failures(state)
+        if options.forget:
+            state.forget_passed()
     else:
+        state.begin_run(ROOT)
         interrupted = Runner(state, rows, options).run()
     state.write()
     soak_docs.write(options.docs, parts, state)
     print(schedule.overview(state, rows))
     for failure in state.failures:
+        passed = f", passed when repeated, {failure['repeated']}" if failure.get("passed") else ""
         print(f"FAILED {failure['part']} {failure['row']}, seed {failure['seed']}: "
-              f"{failure['reason']}\n  {failure['command']}")
-    sys.exit(130 if interrupted else 1 if state.failures else 0)
+              f"{failure['reason']}{passed}\n  {failure['command']}")
+    sys.exit(130 if interrupted else 1 if state.open_failures else 0)
 
 
 if __name__ == "__main__":

@@ -56,8 +56,10 @@ def run_table(state):
         run, (batches, seconds) = state.libraries[number], sums[number]
         lines.append(f"| {run['library'] or '–'} | {run['commit']} | {run['machine']} | "
                      f"{run['started']} | {batches:,} | {schedule.clock(seconds)} |")
-    lines += ["", "Library: `git rev-parse --short=10 HEAD:src`. A commit with + had changes that "
-              "were", "not committed."]
+    lines += ["", "Library: `git rev-parse --short=10 HEAD:src`. If the commit has a +, some of its "
+              "batches ran with", "changes that were not committed.", "",
+              f"The present library is {state.present}, that of the last run. The tables below say how "
+              "much of the", "elapsed time of each row it has run."]
     return "\n".join(lines)
 
 
@@ -88,12 +90,12 @@ def share(count, target):
 def part_table(part, state):
     names = columns_of(part, state)
     heads = [name.replace("_", " ") for name in names]
-    lines = [f"### {part.title}", "", f"| {part.row_title} | {' | '.join(heads)} | elapsed |",
-             "|---" * (len(names) + 2) + "|"]
+    lines = [f"### {part.title}", "", f"| {part.row_title} | {' | '.join(heads)} | elapsed | present library |",
+             "|---" * (len(names) + 3) + "|"]
     for row in part.rows:
         entry = state.row(part, row)
         cells = [cell(entry.counts.get(name, 0), row.targets.get(name)) for name in names]
-        lines.append(f"| `{row.name}` | {' | '.join(cells)} | {schedule.clock(entry.seconds)} |")
+        lines.append(f"| `{row.name}` | {' | '.join(cells)} | {times([entry], state)} |")
     if len(part.rows) > 1:
         lines.append(total_line(part, state, names))
     return "\n".join(lines + ["", wanted(part)])
@@ -103,8 +105,13 @@ def total_line(part, state, names):
     entries = [state.row(part, row) for row in part.rows]
     cells = [cell(sum(e.counts.get(name, 0) for e in entries), part.totals.get(name))
              for name in names]
-    time = schedule.clock(sum(e.seconds for e in entries))
-    return f"| all | {' | '.join(cells)} | {time} |"
+    return f"| all | {' | '.join(cells)} | {times(entries, state)} |"
+
+
+def times(entries, state):
+    """The last two cells of a line."""
+    present = sum(state.present_seconds(entry) for entry in entries)
+    return f"{schedule.clock(sum(e.seconds for e in entries))} | {schedule.clock(present) if present else '–'}"
 
 
 def wanted(part):
@@ -118,13 +125,26 @@ def wanted(part):
     if part.totals:
         total = [f"{n:,} {name.replace('_', ' ')}" for name, n in part.totals.items()]
         text += f"; in all {', '.join(total)}"
-    return textwrap.fill(text + ".", 100)
+    text += "."
+    if any(len(row.targets) < len(most) for row in part.rows):
+        text += f" A {part.row_title} has only the targets that apply to it; other counts have no target."
+    return textwrap.fill(text, 100)
 
 
 def failure_list(state):
-    if not state.failures:
-        return "No failure is open."
-    lines = ["| open failure | reason | commit | command |", "|---|---|---|---|"]
-    for f in state.failures:
-        lines.append(f"| {f['part']} {f['row']} | {f['reason']} | {f['commit']} | `{f['command']}` |")
+    text = "No failure is open."
+    if state.open_failures:
+        text = failure_table("open failure", state.open_failures)
+    if state.passed_failures:
+        text += "\n\n### Failures that passed when repeated\n\nThreads, kills and failovers do not " \
+                "repeat exactly: the defect may still be there.\n\n"
+        text += failure_table("failure", state.passed_failures)
+    return text
+
+
+def failure_table(title, failures):
+    lines = [f"| {title} | reason | commit | repeated (UTC) | command |", "|---|---|---|---|---|"]
+    for f in failures:
+        lines.append(f"| {f['part']} {f['row']} | {f['reason']} | {f['commit']} | "
+                     f"{f.get('repeated', '–')} | `{f['command']}` |")
     return "\n".join(lines)

@@ -79,9 +79,10 @@ class RowState:
 class State:
     """
     rows: "part/row" -> RowState
-    failures: [{part, row, seed, command, reason, output, commit, when}]
-    libraries: [{library, machine, commit, started}]: a library on a machine, its last commit, and
-               when it was run first
+    failures: [{part, row, seed, command, reason, output, commit, when, repeated, passed}]: repeated
+              is when it was run again last, passed whether it passed then; without them, never
+    libraries: [{library, machine, commit, started, last}]: a library on a machine, its last commit,
+               with "+" if some batches had uncommitted changes, and when it was run first and last
 
     The file has these, a line per item; the names of the counts are there once per part.
     """
@@ -90,6 +91,7 @@ class State:
         self.path = path
         self.rows, self.failures, self.libraries = {}, [], []
         self.run = None  # the entry of `libraries` that batches are added to
+        self.forgotten = set()  # failures that no other state may bring back
         data = json.loads(path.read_text()) if path.exists() else {}
         if "runs" in data:
             self.read_first_format(data)
@@ -143,8 +145,8 @@ class State:
     def take_newer(self, other):
         """
         Takes each row of which the other state has counted more (if both have counted the same, more
-        seeds: those that failed), with its failures. The counts of both are not added up: they may
-        be of the same seeds.
+        seeds: those that failed). The counts of both are not added up: they may be of the same
+        seeds. Failures of both are kept.
         """
         for name, row in other.rows.items():
             own = self.rows.get(name, RowState())
@@ -153,22 +155,61 @@ class State:
             runs = [[self.library_number(other.libraries[n]), batches, seconds]
                     for n, batches, seconds in row.runs]
             self.rows[name] = RowState(row.next_seed, row.last, runs, row.counts)
-            self.failures = [f for f in self.failures if row_of(f) != name]
-            self.failures += [f for f in other.failures if row_of(f) == name]
+        self.add_failures(other.failures)
 
+    def add_failures(self, failures):
+        """A failure that both states have is as it was when it was repeated last."""
+        known = {name_of(failure): failure for failure in self.failures}
+        for failure in failures:
+            own = known.get(name_of(failure))
+            if own and failure.get("repeated", "") > own.get("repeated", ""):
+                own.update(repeated=failure["repeated"], passed=failure["passed"])
+            elif not own and name_of(failure) not in self.forgotten:
+                self.failures.append(failure)
+
+    @property
+    def open_failures(self):
+        return [failure for failure in self.failures if not failure.get("passed")]
+
+    @property
+    def passed_failures(self):
+        return [failure for failure in self.failures if failure.get("passed")]
+
+    def repeated(self, failure, passed):
+        failure.update(repeated=now(), passed=passed)
+
+    def forget_passed(self):
+        self.forgotten |= {name_of(failure) for failure in self.passed_failures}
+        self.failures = self.open_failures
+
+    # ------------------------------------------------------------------ libraries
+
+    @property
+    def present(self):
+        """The library of this run, else the one that was run last; None if nothing was run."""
+        last = self.run or max(self.libraries, key=last_run, default=None)
+        return last and last["library"]
+
+    def present_seconds(self, entry):
+        """How long the present library has run a row, on all machines."""
+        present = self.present
+        return sum(seconds for number, _, seconds in entry.runs
+                   if self.libraries[number]["library"] == present)
     # ------------------------------------------------------------------ batches
 
     def begin_run(self, root):
         commit, library = sources_of(root)
-        self.run = {"library": library, "machine": machine(), "commit": commit,
-                    "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime())}
+        self.run = {"library": library, "machine": machine(), "commit": commit, "started": now(),
+                    "last": now()}
 
     def library_number(self, run):
         """The number of the library on the machine of this run, which may be new."""
         for number, known in enumerate(self.libraries):
             if (known["library"], known["machine"]) == (run["library"], run["machine"]):
-                if run["started"] >= known["started"]:
-                    known["commit"] = run["commit"]
+                changed = "+" if "+" in known["commit"] + run["commit"] else ""
+                if last_run(run) >= last_run(known):
+                    known.update(commit=run["commit"], last=last_run(run))
+                known["commit"] = known["commit"].rstrip("+") + changed
                 return number
         self.libraries.append(dict(run))
         return len(self.libraries) - 1
@@ -183,6 +224,7 @@ class State:
         return entry.next_seed - 1
 
     def add(self, part, row, amount, seconds, counts):
+        self.run["last"] = now()
         entry, number = self.row(part, row), self.library_number(self.run)
         for name, n in counts.items():
             entry.counts[name] = entry.counts.get(name, 0) + n
@@ -195,11 +237,21 @@ class State:
     def add_failure(self, part, row, seed, command, reason, output):
         self.failures.append({"part": part.name, "row": row.name, "seed": seed, "command": command,
                               "reason": reason, "output": output, "commit": self.run["commit"],
-                              "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime())})
+                              "when": now()})
 
 
-def row_of(failure):
-    return f"{failure['part']}/{failure['row']}"
+def now():
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+
+
+def last_run(library):
+    """States of earlier versions say only when a library was run first."""
+    return library.get("last", library["started"])
+
+
+def name_of(failure):
+    """What tells it from other failures; seeds of two machines may be the same."""
+    return tuple(failure[key] for key in ("part", "row", "seed", "command", "commit", "when"))
 
 
 def lines_of(data):

@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 
+import schedule  # noqa: E402
 from soak_state import State  # noqa: E402
 
 PARTS = '''
@@ -101,10 +102,50 @@ class Soak(unittest.TestCase):
         self.assertIn("| bad a | exit code 3 |", self.page.read_text())
         self.assertGreaterEqual(self.state().rows["good/a"].counts["units"], 50)
 
-    def test_a_failure_that_passes_is_forgotten(self):
-        self.run_soak("--part=mute")  # its command ends with 0
+    def test_a_failure_that_passes_is_listed_until_it_is_forgotten(self):
+        self.run_soak("--part=mute,bad")  # the command of mute ends with 0
+        self.assertEqual(self.run_soak("--repeat-failures").returncode, 1)
+        passed = {f["part"]: f["passed"] for f in self.state().failures}
+        self.assertEqual(passed, {"mute": True, "bad": False})
+        opened, repeated = self.page.read_text().split("### Failures that passed when repeated")
+        self.assertIn("| bad a |", opened)
+        self.assertRegex(repeated, r"\| mute a \| .* \| 20..-..-.. ..:.. \|")
+        self.lose_state()
+        self.assertEqual(self.run_soak("--forget").returncode, 1)
+        self.assertEqual([f["part"] for f in self.state().failures], ["bad"])
+        self.run_soak("--write-docs")  # the copy beside the page does not bring it back
+        self.assertNotIn("mute a", self.page.read_text())
+
+    def test_a_failure_that_passed_is_no_error(self):
+        self.run_soak("--part=mute", "--jobs=1")
         self.assertEqual(self.run_soak("--repeat-failures").returncode, 0)
-        self.assertEqual(self.state().failures, [])
+        self.assertEqual(self.run_soak("--part=good").returncode, 0)
+        self.assertEqual(len(self.state().failures), 1)
+
+    def test_no_state_takes_the_failures_of_another(self):
+        """The documentation has counted more of the row, by another machine."""
+        self.run_soak("--part=bad", "--jobs=1")
+        other = State(self.path / "page/soak.json")
+        other.failures[0]["commit"] = "another"
+        other.rows["bad/a"].counts = {"units": 1000}
+        other.rows["bad/a"].next_seed = 100
+        other.write(self.path / "page/soak.json")
+        self.run_soak("--write-docs")
+        done = self.run_soak("--part=good")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(self.state().failures), 2)
+        self.assertEqual(len(State(self.path / "page/soak.json").failures), 2)
+        self.assertEqual(self.state().rows["bad/a"].next_seed, 100)
+
+    def test_the_later_repetition_counts(self):
+        one, two = State(self.path / "none"), State(self.path / "none")
+        failure = dict.fromkeys(("part", "row", "seed", "command", "commit", "when"), "x")
+        one.failures = [{**failure, "repeated": "2026-01-02 00:00", "passed": False}]
+        two.failures = [{**failure, "repeated": "2026-01-01 00:00", "passed": True}]
+        one.add_failures(two.failures)
+        self.assertEqual(len(one.open_failures), 1)
+        two.add_failures(one.failures)
+        self.assertEqual((len(two.failures), len(two.open_failures)), (1, 1))
 
     def test_an_interrupted_run_is_resumed(self):
         self.hold.touch()
@@ -186,6 +227,54 @@ class Soak(unittest.TestCase):
             done = subprocess.run(self.command(*options), capture_output=True, text=True, timeout=60)
             self.assertIn(done.returncode, (1, 2), options)
             self.assertNotIn("Traceback", done.stderr)
+
+    def test_with_minutes_finished_rows_are_run_again(self):
+        self.run_soak("--part=good")
+        before = self.state()
+        self.run_soak("--part=good")
+        self.assertEqual(self.state().rows, before.rows)
+        self.assertEqual(self.run_soak("--part=good", "--row=b", "--minutes=0.01").returncode, 0)
+        self.assertGreater(self.state().rows["good/b"].batches, before.rows["good/b"].batches)
+        self.assertEqual(self.state().rows["good/a"], before.rows["good/a"])
+
+    def test_the_order_of_rows_with_minutes(self):
+        """Unfinished rows, then those that the present library has run for the least time."""
+        state = State(self.path / "none")
+        part = schedule.load_parts(self.path / "parts.py")[0]
+        rows = [(part, row) for row in part.rows]
+        a, b = (state.row(part, row) for row in part.rows)
+        run = {"machine": "m", "commit": "c", "started": "2026-01-01 00:00"}
+        state.libraries = [{**run, "library": "old"}, {**run, "library": "new", "last": "2026-01-01 00:01"}]
+        a.counts, a.runs = {"units": 60}, [[0, 1, 50.0], [1, 1, 1.0]]
+        b.counts, b.runs = {"units": 8}, [[0, 1, 20.0], [1, 1, 2.0]]
+        choose = lambda again: schedule.next_row(state, rows, set(), [], [], again)  # noqa: E731
+        self.assertEqual(choose(False), None)
+        self.assertEqual(choose(True)[1].name, "a")
+        state.run = {**run, "library": "newest"}  # no row was run with it
+        self.assertEqual([state.present_seconds(entry) for entry in (a, b)], [0, 0])
+        state.run = None
+        b.counts, b.runs = {"units": 6}, [[1, 1, 90.0]]
+        self.assertEqual([choose(again)[1].name for again in (False, True)], ["b", "b"])
+
+    def test_the_tables_tell_what_the_present_library_has_run(self):
+        self.run_soak("--part=good")
+        old = self.state()
+        old.libraries[0].update(library="old", started="2020-01-01 00:00", last="2020-01-01 00:00")
+        old.write()
+        old.write(self.path / "page/soak.json")
+        self.run_soak("--part=good", "--row=b", "--minutes=0.01")
+        page = self.page.read_text()
+        self.assertRegex(page, r"\| `a` .* \| – \|\n")
+        self.assertRegex(page, r"\| `b` .* \|\n")
+        self.assertNotRegex(page, r"\| `b` .* \| – \|\n")
+        self.assertNotIn("present library is old", page)
+
+    def test_a_commit_with_changes_stays_one(self):
+        state = State(self.path / "none")
+        run = {"library": "l", "machine": "m", "commit": "c+", "started": "2026-01-01 00:00"}
+        state.library_number(run)
+        state.library_number({**run, "commit": "d", "started": "2026-01-02 00:00"})
+        self.assertEqual([entry["commit"] for entry in state.libraries], ["d+"])
 
     def test_no_minutes_are_no_batch(self):
         self.assertEqual(self.run_soak("--part=good", "--minutes=0").returncode, 0)
