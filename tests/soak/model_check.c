@@ -42,6 +42,17 @@ static void check_counts(model *m) {
   }
 }
 
+void model_check_reports(model *m) {
+  if (m->reports >= LEAST_REPORTS && m->unfixed > m->reports / MOST_UNFIXED)
+    model_fail(m, "too many reported keys are still answered yes", SIZE_MAX);
+  if (m->keeps != NO_PROMISE || !(m->can & BESOM_CAN_ADAPT)) return;
+  for (size_t i = 0; i < m->universe; i++) {
+    if (!m->reported[i] || m->copies[i]) continue;
+    m->counts->reported++;
+    m->counts->learned += !besom_contains_digest(m->f, m->digests[i]);
+  }
+}
+
 void model_check(model *m) {
   const char *reason = NULL;
   if (besom_validate(m->f, &reason) != BESOM_OK)

@@ -105,6 +105,8 @@ void model_query(model *m) {
   for (size_t i = 0; i < BATCH; i++) model_answer(m, numbers[i], yes[i]);
   for (size_t i = 0; i < BATCH; i++)
     if (yes[i] && !m->copies[numbers[i]] && !m->marks[numbers[i]]) report(m, numbers[i]);
+  if (m->empty_reserve) model_move(m);
+  m->empty_reserve = false;
   m->counts->operations += BATCH;
   m->counts->queries += BATCH;
 }
@@ -315,7 +317,7 @@ static besom_status adapt_each(model *m, size_t i) {
     if (!total) return BESOM_OK;
     model_demand(m, bucket_get(&m->store, match.bucket, match.rank, &number));
     besom_status status = besom_adapt_at(m->f, m->digests[i], &match, m->digests[number]);
-    if (status != BESOM_OK || m->keeps == NO_PROMISE) return status;
+    if (status != BESOM_OK || m->keeps < AT_ONCE) return status;
     if (m->selectors) model_unfix(m, m->digests[i]); /* also if the next one is refused */
   }
   model_fail(m, "a fingerprint matches after adapt_at", i);
@@ -328,6 +330,22 @@ static besom_status adapt(model *m, size_t i) {
                                            : besom_adapt_digest(m->f, m->digests[i]);
 }
 
+/* All of its matches were reported, or only one. */
+static void reported(model *m, size_t i, bool all) {
+  m->counts->adaptations++;
+  m->counts->bound_adaptations += m->bound;
+  m->reported[i] = 1;
+  if (m->keeps == NO_PROMISE) return;
+  bool yes = besom_contains_digest(m->f, m->digests[i]);
+  if (m->keeps == MOSTLY) {
+    m->reports += all;
+    m->unfixed += all && yes;
+    return;
+  }
+  if (yes) model_fail(m, "a reported key is still answered yes", i);
+  if (m->keeps >= PER_QUOTIENT) model_fix(m, i);
+}
+
 void model_adapt(model *m, size_t i) {
   bool each = m->bound && model_chance(m, 3);
   if (!each) model_arm(m);
@@ -335,21 +353,19 @@ void model_adapt(model *m, size_t i) {
   m->counts->operations++;
   if (model_disarm(m, status)) return;
   if (status == BESOM_NEEDS_STORE || status == BESOM_UNSUPPORTED) m->adapts = false;
+  if (status == BESOM_RESERVE_FULL && m->can_empty_reserve)
+    m->empty_reserve = model_chance(m, 16 + m->items / 32);
   if (may_refuse(m, status)) return;
   if (status == BESOM_EVICTED) model_unfix_all(m);
   if (status != BESOM_OK && status != BESOM_EVICTED) model_fail(m, besom_strerror(status), i);
-  m->counts->adaptations++;
-  m->counts->bound_adaptations += m->bound;
-  if (m->keeps == NO_PROMISE) return;
-  if (besom_contains_digest(m->f, m->digests[i]))
-    model_fail(m, "a reported key is still answered yes", i);
-  if (m->keeps >= PER_QUOTIENT) model_fix(m, i);
+  reported(m, i, !each);
 }
 
 /* yesno-dynamic: entries of the no list have records, too. */
 static void change_stored_no_list(model *m, size_t i) {
   besom_match match = {0, 0};
   besom_status status;
+  m->counts->operations++;
   model_arm(m);
   if (m->marks[i] & NO_LISTED) {
     if (!own_match(m, i, true, &match)) model_fail(m, "a no entry does not match its record", i);
@@ -373,9 +389,9 @@ static void change_stored_no_list(model *m, size_t i) {
 
 void model_change_no_list(model *m, size_t i) {
   if (m->copies[i]) return;
-  m->counts->operations++;
   if (m->can & BESOM_CAN_NO_LIST_AT && m->bound) change_stored_no_list(m, i);
   if (!(m->can & BESOM_CAN_NO_LIST) || !m->has_keys || m->bound) return;
+  m->counts->operations++;
   model_arm(m);
   if (m->marks[i] & NO_LISTED) {
     besom_status status = no_remove_u64(m->f, m->keys[i]);

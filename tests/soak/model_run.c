@@ -35,7 +35,7 @@ static void count_layers(model *m) {
   size_t n = 0;
   if (!(m->can & BESOM_CAN_SCALE)) return;
   while (besom_layer(m->f, n)) n++;
-  if (m->layers && n > m->layers) m->counts->growths += n - m->layers;
+  if (m->layers && n > m->layers) m->counts->resizes += n - m->layers;
   m->layers = n;
 }
 
@@ -112,4 +112,5 @@ void model_run(model *m, uint64_t steps) {
     next += 1 + model_below(m, pause);
   }
   model_check(m);
+  model_check_reports(m);
 }

@@ -15,9 +15,12 @@ static bool is_one_of(const char *name, const char *const *names) {
 static promise promise_of(const char *kind) {
   static const char *const by_fingerprint[] = {"aqf", "yesno", NULL};
   static const char *const by_quotient[] = {"exaf", "broom", "taf", "utaf", NULL};
+  static const char *const cuckoo[] = {"acf-cyclic", "acf-swapping", "acf-cuckooing", NULL};
+  static const char *const at_once[] = {"cached", "scaling", NULL};
   if (is_one_of(kind, by_fingerprint)) return PER_FINGERPRINT;
   if (is_one_of(kind, by_quotient)) return PER_QUOTIENT;
-  return !strcmp(kind, "cached") ? AT_ONCE : NO_PROMISE;
+  if (is_one_of(kind, cuckoo)) return MOSTLY;
+  return is_one_of(kind, at_once) ? AT_ONCE : NO_PROMISE;
 }
 
 static bool needs_store_to_insert(const model *m) {
@@ -69,10 +72,13 @@ static void choose_geometry(model *m, uint64_t slots) {
 /* Options that no form has, of an aqf. As published, a report may undo another one. */
 static const char *some_options(model *m) {
   static const char *const options[] = {"tombstones=yes", "exceptions=full", "form=published"};
+  if (m->form->kind->abilities & BESOM_CAN_SCALE && m->form->options && model_chance(m, 2) &&
+      !strcmp(m->form->options, "base=aqf"))
+    return "base=aqf,forget=yes"; /* others refuse most reports, because their reserve is full */
   if (m->form->options || strcmp(m->form->kind->name, "aqf") || model_below(m, 3))
     return m->form->options;
   const char *text = options[model_below(m, 3)];
-  if (!strcmp(text, "form=published")) m->keeps = NO_PROMISE;
+  if (!strcmp(text, "form=published")) m->keeps = AT_ONCE;
   return text;
 }
 
@@ -110,7 +116,7 @@ static besom_config some_config(model *m) {
     m->config.capacity = size;
     m->config.fpr = some_fpr(m);
   }
-  bool has_reserve = m->keeps != NO_PROMISE || m->form->kind->abilities & BESOM_CAN_NO_LIST_AT;
+  bool has_reserve = m->keeps >= AT_ONCE || m->form->kind->abilities & BESOM_CAN_NO_LIST_AT;
   if (has_reserve && model_chance(m, 2)) m->config.reserve = (double)(1 + model_below(m, 50)) / 100;
   m->has_values = m->form->kind->abilities & BESOM_CAN_VALUE && model_chance(m, 3);
   if (m->has_values)
@@ -197,6 +203,7 @@ static void allocate_universe(model *m, size_t n) {
   m->digests = heap_array(m->universe, sizeof *m->digests);
   m->copies = heap_array(m->universe, sizeof *m->copies);
   m->marks = heap_array(m->universe, 1);
+  m->reported = heap_array(m->universe, 1);
   for (size_t i = 0; i < m->universe; i++) m->keys[i] = key_u64(MEMBERS, i);
 }
 
@@ -210,7 +217,7 @@ static void fill_universe(model *m) {
   uint64_t room = stats.capacity > (1 << 20) ? m->most_slots / 8 : stats.capacity;
   allocate_universe(m, (size_t)((2 + model_below(m, 3)) * room));
   m->has_keys = m->order != CLUSTERED || m->key_only || !stats.width || stats.width > 64 ||
-                (m->can & BESOM_CAN_ADAPT && m->keeps == NO_PROMISE && !m->bound);
+                (m->can & BESOM_CAN_ADAPT && m->keeps < AT_ONCE && !m->bound);
   if (!m->has_keys) {
     make_up_digests(m, &stats);
     drop_equal_digests(m);
@@ -378,6 +385,8 @@ bool model_open(model *m, const subject *form, uint64_t seed) {
   model_renew(m, m->is_static);
   model_bind(m);
   model_set_reserve(m);
+  /* With a store, an aqf would refuse most reports: its reserve is full. */
+  m->can_empty_reserve = m->bound && !strcmp(m->form->kind->name, "aqf");
   m->rising = true;
   return true;
 }
@@ -394,4 +403,5 @@ void model_close(model *m) {
   free(m->digests);
   free(m->copies);
   free(m->marks);
+  free(m->reported);
 }

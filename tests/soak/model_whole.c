@@ -81,7 +81,7 @@ static void renumber_buckets(model *m) {
 
 static void after_resize(model *m, uint64_t wanted) {
   model_demand(m, model_stats(m).slots == wanted);
-  m->counts->growths++;
+  m->counts->resizes++;
   if (m->keeps == PER_QUOTIENT) {
     model_unfix_all(m);
     if (m->bound) renumber_buckets(m);
@@ -212,6 +212,65 @@ void model_rekey(model *m) {
   model_values_zero(m);
   check_absent(m, &absent);
   m->counts->rekeys++;
+}
+
+/*
+ * A guard's rekey: all members are inserted into an empty filter with another seed, and their
+ * records follow. It empties the reserve of a filter with a store.
+ */
+static besom_status fill(model *m, besom_filter *fresh, bucket_lists *store,
+                         besom_digest *digests) {
+  size_t n = 0;
+  besom_status status = BESOM_OK;
+  model_record *all = model_records(&m->store, &n);
+  for (size_t i = 0; i < n && status == BESOM_OK; i++) {
+    besom_match match;
+    uint32_t number = all[i].number;
+    status = besom_insert_at(fresh, digests[number], all[i].value, &match);
+    if (status != BESOM_OK) break;
+    uint32_t rank = bucket_append(store, match.bucket, number);
+    if (rank != match.rank) model_fail(m, "insert_at reports another rank than the store", number);
+    bucket_find(store, match.bucket, rank)->value = all[i].value;
+    m->counts->operations++;
+    m->counts->inserts++;
+  }
+  free(all);
+  return status;
+}
+
+void model_move(model *m) {
+  besom_statistics stats = model_stats(m);
+  besom_config config = m->config;
+  uint8_t seed[sizeof m->seed];
+  besom_filter *fresh = NULL;
+  for (size_t i = 0; i < sizeof seed; i++) seed[i] = (uint8_t)random_next(&m->random);
+  config.seed = seed;
+  config.slots = stats.slots;
+  config.width = stats.width;
+  config.capacity = 0;
+  config.fpr = 0;
+  if (besom_create(&config, &fresh) != BESOM_OK) return;
+  bucket_lists store;
+  besom_digest *digests = heap_array(m->universe, sizeof *digests);
+  bucket_lists_open(&store, m->universe);
+  for (size_t i = 0; i < m->universe; i++)
+    digests[i] = m->has_keys ? besom_hash_u64(fresh, m->keys[i]) : m->digests[i];
+  bucket_lists old_store = m->store;
+  besom_digest *old = m->digests;
+  besom_status status = fill(m, fresh, &store, digests);
+  if (status == BESOM_OK) {
+    m->store = store;
+    m->digests = digests;
+    memcpy(m->seed, seed, sizeof seed);
+    model_unfix_all(m);
+    model_replace(m, fresh);
+    m->counts->moves++;
+  } else {
+    model_demand(m, status == BESOM_FULL);
+    besom_free(fresh);
+  }
+  bucket_lists_close(status == BESOM_OK ? &old_store : &store);
+  free(status == BESOM_OK ? old : digests);
 }
 
 /* besom_build of a filter like this one has one copy of each key, no adaptations and no values. */

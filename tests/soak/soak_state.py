@@ -9,6 +9,11 @@ import time
 from dataclasses import dataclass, field
 
 
+# Counts that had another name in earlier states: shrinks are counted, too.
+RENAMED = {"model": {"growths_and_rekeys": "resizes_and_rekeys"},
+           "threads": {"growths": "resizes"}, "threads_tsan": {"growths": "resizes"}}
+
+
 def last_counts(text):
     """The counts in the last line of a part's output, or None."""
     lines = text.strip().splitlines()
@@ -104,7 +109,8 @@ class State:
         self.failures, self.libraries = data["failures"], data["libraries"]
         for name, (next_seed, last, runs, numbers) in data["rows"].items():
             names = data["counts"][name.split("/")[0]]
-            self.rows[name] = RowState(next_seed, last, runs, dict(zip(names, numbers)))
+            counts = with_new_names(name, dict(zip(names, numbers)))
+            self.rows[name] = RowState(next_seed, last, runs, counts)
 
     def read_first_format(self, data):
         """It does not tell which run a batch belongs to: all are taken as those of the last one."""
@@ -115,7 +121,8 @@ class State:
                                "commit": runs[-1]["commit"], "started": runs[0]["started"]}]
         for name, row in data["rows"].items():
             done = [[0, row["batches"], row["seconds"]]] if row["batches"] else []
-            self.rows[name] = RowState(row["next_seed"], row.get("last", [0, 0]), done, row["counts"])
+            counts = with_new_names(name, row["counts"])
+            self.rows[name] = RowState(row["next_seed"], row.get("last", [0, 0]), done, counts)
 
     def text(self, outputs):
         """The file, with or without the output of programs that failed."""
@@ -238,6 +245,11 @@ class State:
         self.failures.append({"part": part.name, "row": row.name, "seed": seed, "command": command,
                               "reason": reason, "output": output, "commit": self.run["commit"],
                               "when": now()})
+
+
+def with_new_names(row, counts):
+    new = RENAMED.get(row.split("/")[0], {})
+    return {new.get(name, name): n for name, n in counts.items()}
 
 
 def now():

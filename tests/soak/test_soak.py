@@ -222,6 +222,15 @@ class Soak(unittest.TestCase):
         self.assertGreaterEqual(self.state().rows["good/a"].counts["units"], 50)
         self.assertIn("| l | c | m | 2026-01-01 00:00 | 2 | 4 s |", self.page.read_text())
 
+    def test_counts_that_were_renamed_are_read(self):
+        (self.path / "old.json").write_text(json.dumps({
+            "libraries": [], "failures": [], "counts": {"model": ["operations", "growths_and_rekeys"],
+                                                        "guards": ["growths"]},
+            "rows": {"model/aqf": [2, [1, 1.0], [], [10, 3]], "guards/aqf": [2, [1, 1.0], [], [4]]}}))
+        rows = State(self.path / "old.json").rows
+        self.assertEqual(rows["model/aqf"].counts, {"operations": 10, "resizes_and_rekeys": 3})
+        self.assertEqual(rows["guards/aqf"].counts, {"growths": 4})
+
     def test_wrong_options(self):
         for options in (["--jobs=0"], ["--part=none"], ["--part=good", "--row=c"]):
             done = subprocess.run(self.command(*options), capture_output=True, text=True, timeout=60)

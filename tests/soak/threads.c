@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
   count counts[] = {{"seconds", (uint64_t)(now() - begin)},
                     {"operations", total.operations},
                     {"adaptations", total.adaptations},
-                    {"growths", total.growths},
+                    {"resizes", total.resizes},
                     {"rekeys", total.rekeys},
                     {"saves", total.saves},
                     {"merges", total.merges},

@@ -18,7 +18,7 @@ enum { THREADS = 8 };
 
 /* Of all rounds. */
 typedef struct totals {
-  atomic_ullong operations, adaptations, growths, rekeys, saves, merges, batches, failures, rounds;
+  atomic_ullong operations, adaptations, resizes, rekeys, saves, merges, batches, failures, rounds;
 } totals;
 
 extern totals total;

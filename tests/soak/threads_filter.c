@@ -170,7 +170,7 @@ static void resize(owner *o) {
   status = finish(status, task, &o->random);
   demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_INVALID ||
          status == BESOM_RESERVE_FULL || status == BESOM_CANCELLED);
-  if (status == BESOM_OK) add(&total.growths, 1);
+  if (status == BESOM_OK) add(&total.resizes, 1);
 }
 
 typedef struct all_keys {

@@ -469,7 +469,7 @@ static void check_guard(const shared *s) {
   demand(besom_guard_stats(s->g, &stats) == BESOM_OK);
   demand(stats.keys == keys && stats.no_keys == listed);
   add(&total.adaptations, stats.adapted);
-  add(&total.growths, stats.growths);
+  add(&total.resizes, stats.growths);
   add(&total.rekeys, stats.rekeys);
 }
 

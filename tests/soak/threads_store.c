@@ -195,7 +195,7 @@ static void resize(owner *o) {
   pthread_mutex_unlock(&o->s->whole);
   demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_INVALID ||
          status == BESOM_RESERVE_FULL);
-  add(&total.growths, status == BESOM_OK);
+  add(&total.resizes, status == BESOM_OK);
 }
 
 /* What this thread has in the filter is in the copy. */
