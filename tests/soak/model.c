@@ -45,11 +45,12 @@ static void run_episodes(batch request, const subject **forms, size_t n_forms,
 }
 
 /*
- * A kind that learns later must learn something: one reported key in 200 is answered no in the end.
- * Measured with adaptive-stacked: one in 50. None, if reports did nothing.
+ * A kind that learns later must learn something: one reported key in 1000 is answered no in the
+ * end. Measured with adaptive-stacked, 20 batches of 2,000,000 operations: one in 30 to one in 140.
+ * None, if reports did nothing.
  */
 static void check_learning(const model_counts *c) {
-  if (c->reported < 20000 || c->learned >= c->reported / 200) return;
+  if (c->reported < 8000 || c->learned >= c->reported / 1000) return;
   printf("%" PRIu64 " of %" PRIu64 " reported keys are answered no in the end\n", c->learned,
          c->reported);
   exit(1);
