@@ -1,7 +1,8 @@
 """update_part.py --seed S --amount N [--command build/besom]: interrupts `besom update`.
 
-A client updates a signed list (docs/signed.md). One update in three is killed at a random moment, one cannot write
-files beyond a random size, as on a full disk, and one is killed by that limit. Afterwards the list and its signature
+A client updates a signed list (docs/signed.md). One update in three is killed, at a random moment or just after it has
+made, renamed or removed a file; one cannot write files beyond a random size, as on a full disk, and one is killed by
+that limit. Afterwards the list and its signature
 are the old or the new ones, a reader accepts them, and the next update makes the new list. Without a kill no other
 file is left. A part of the soak test: a unit of work is one update."""
 
@@ -112,9 +113,28 @@ def duration(lists, source):
     return time.monotonic() - start
 
 
+def wait_for_changes(client, process, n):
+    """Until the names or files of the directory have changed n times, or the process has ended. An update has a few such
+    changes, which are so close to each other that a random moment is rarely between two of them."""
+    def files():
+        try:
+            return sorted((entry.name, entry.inode()) for entry in os.scandir(client.dir))
+        except FileNotFoundError:
+            return []
+
+    before = files()
+    while n and process.poll() is None:
+        now = files()
+        n -= now != before
+        before = now
+
+
 def kill_one(client, dice, source, seconds):
     process = client.update(source)
-    time.sleep(dice.uniform(0, 1.2 * seconds))
+    if dice.randrange(2):
+        wait_for_changes(client, process, dice.randrange(1, 7))
+    else:
+        time.sleep(dice.uniform(0, 1.2 * seconds))
     process.kill()
     process.communicate()
     return client.check("killed", True)
