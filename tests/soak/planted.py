@@ -65,7 +65,7 @@ bugs were not found. The parts were improved until they found them:
 | migration-ends-without-lock | 125 seconds of `kills` | eight threads on one guard, with the thread sanitizer. Without it the bug is not found: 30 seconds of `threads release-guard` pass |
 | wrong-byte-order-of-hand | 64 seconds of `model aqf` | any limit of exceptions, and filters that forget at that limit |
 | forgetting-saves-nothing | 64 seconds of `model aqf` | the same |
-| list-before-signature | 129 seconds of `updates` | kills just after the update has made, renamed or removed a file, not only at random moments |
+| list-before-signature | 129 seconds of `updates` | kills just after the update has made, renamed or removed a file, not only at random moments; on a disk, where a sync takes time, not in memory |
 
 So {found} of {all} is not the share of all bugs that the tests would find: the parts were made to find
 these. [mutants.md](mutants.md) has bugs that nobody chose.
