@@ -196,8 +196,9 @@ static void sidecar_free(besom_sidecar *s) {
 
 /* ------------------------------------------------------------------ loading or reading all keys */
 
-/* log.number returns 0 if it does not know: then nobody knows whether another writer was there, also
-   if the number of the checkpoint is not known either. Without it, a stamp of 0 says nothing. */
+/* log.number returns 0 if it does not know: then nobody knows whether another writer was there,
+   also if the number of the checkpoint is not known either. Without it, a stamp of 0 says
+   nothing. */
 static bool is_bypassed(const besom_sidecar *s, uint64_t stamp) {
   return stamp ? stamp != s->stamp : s->log.number != NULL;
 }
