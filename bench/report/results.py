@@ -91,7 +91,7 @@ def chapter(claim, record, error, found):
 
 def full_runs(results, differing):
     """The sections that only the page of the full runs has."""
-    text = ("## Runs\n\nEach claim has 15 minutes: CPU time if it counts, elapsed time if it measures times. It runs one seed after "
+    text = ("## Runs\n\nEach claim has at most 15 minutes: CPU time if it counts, elapsed time if it measures times. It runs one seed after "
             "the other until its stated seeds or the time are used up. A record stays valid while the source file of its claim is "
             "the same; the library may be newer than the commit of a record.\n\n" + table(*full.runs(results)))
     text += "\n\n## Verdicts that differ from the quick runs\n\n"
