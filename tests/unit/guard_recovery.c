@@ -354,17 +354,25 @@ static besom_status copy_manifest(void *ctx, const besom_record *record) {
   return BESOM_OK;
 }
 
-static void a_damaged_manifest_is_corrupt(void **state) {
-  (void)state;
-  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject *s = opened(&setup);
+/* The manifest of a guard that was closed after changes. */
+static manifest manifest_after_changes(subject *s) {
   fill_and_adapt(s);
   subject_close_guard(s);
   besom_store *store = s->store.inner;
   besom_bytes key = {"guard", 5};
-  manifest good, bad;
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_MANIFEST, key, copy_manifest, &good),
+  manifest m;
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_MANIFEST, key, copy_manifest, &m),
                    BESOM_OK);
+  return m;
+}
+
+static void a_damaged_manifest_is_corrupt(void **state) {
+  (void)state;
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
+  manifest good = manifest_after_changes(s), bad;
+  besom_store *store = s->store.inner;
+  besom_bytes key = {"guard", 5};
   for (size_t i = 0; i < good.len; i++)
     for (unsigned variant = 0; variant < 2; variant++) {
       bad = good;
@@ -399,14 +407,7 @@ static void a_manifest_of_another_program_is_refused(void **state) {
   (void)state;
   guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
   subject *s = opened(&setup);
-  fill_and_adapt(s);
-  subject_close_guard(s);
-  besom_store *store = s->store.inner;
-  manifest good, bad;
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_MANIFEST, (besom_bytes){"guard", 5},
-                                         copy_manifest, &good),
-                   BESOM_OK);
-  bad = good;
+  manifest good = manifest_after_changes(s), bad = good;
   while (--bad.len > 8) assert_int_equal(open_with(s, bad), BESOM_CORRUPT);
   bad.len = good.len + 1;
   assert_int_equal(open_with(s, bad), BESOM_CORRUPT);
