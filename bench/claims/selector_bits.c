@@ -27,47 +27,59 @@ static double selector_entropy(const besom_filter *f, uint64_t keys) {
   return bits;
 }
 
-/*
- * Queries the first n absent keys repeatedly. Returns the false positives of the first pass, and of
- * all.
- */
-static void run_queries(tested_filter *tested, uint64_t n, uint64_t *first, uint64_t *all) {
+typedef struct outcome {
+  double bits;                /* per key, of an optimal code */
+  uint64_t adapted, rebuilds; /* extended selectors; blocks whose selectors were reset */
+  double first, later, all;   /* false positives per query: first pass, later ones, all */
+} outcome;
+
+/* Queries the first n absent keys repeatedly. */
+static outcome measure(const telescoping_peer *peer, uint64_t members, uint64_t n, driver *d) {
   key_stream absent = stream_absent(BENCH_SEED);
+  tested_filter tested = telescoping_filter_full(peer, members, BENCH_SEED, d);
+  uint64_t first = 0, all = 0;
   for (int time = 0; time < REPETITIONS; time++) {
     for (uint64_t i = 0; i < n; i++) {
       uint64_t key;
       absent.generate(&absent, i, 1, &key);
-      *all += tested_filter_query(tested, key);
+      all += tested_filter_query(&tested, key);
     }
-    if (!time) *first = *all;
+    if (!time) first = all;
   }
+  outcome o = {.bits = selector_entropy(tested.filter, members),
+               .adapted = counter_of(tested.filter, "extended"),
+               .rebuilds = counter_of(tested.filter, "rebuilds"),
+               .first = (double)first / (double)n,
+               .later = (double)(all - first) / (double)n / (REPETITIONS - 1),
+               .all = (double)all / (double)(n * REPETITIONS)};
+  tested_filter_free(&tested);
+  return o;
 }
 
 static void test(double b, uint64_t members, driver *d, findings *found, report *numbers) {
   const telescoping_peer *taf = &telescoping_peers[TAF];
   double eps = ldexp(1, -(int)taf->width), bound = exp(-1) + b / ((b - 1) * (b - 1));
-  uint64_t n = (uint64_t)((double)members / (b * sqrt(eps))), first = 0, all = 0;
+  uint64_t n = (uint64_t)((double)members / (b * sqrt(eps)));
   progress("b = %g", b);
-  tested_filter tested = telescoping_filter_full(taf, members, BENCH_SEED, d);
-  run_queries(&tested, n, &first, &all);
-  uint64_t rebuilds = counter_of(tested.filter, "rebuilds");
-  double bits = selector_entropy(tested.filter, members), rate = (double)first / (double)n,
-         later = (double)(all - first) / (double)n;
+  outcome o = measure(taf, members, n, d),
+          ours = measure(&telescoping_peers[TAF_DEFAULT], members, n, d);
   report_cell(numbers, "%g", b);
   report_cell(numbers, "%.1f", (double)n / (double)members);
   report_cell(numbers, b >= 2 ? "%.3f" : "", bound);
-  report_cell(numbers, "%.3f", bits);
+  report_cell(numbers, "%.3f", o.bits);
   report_cell(numbers, "%.3f", 56.0 / 64 / taf->load);
-  report_cell(numbers, "%llu", (unsigned long long)counter_of(tested.filter, "extended"));
-  report_cell(numbers, "%llu", (unsigned long long)rebuilds);
-  report_cell(numbers, "%.3g", rate);
-  report_cell(numbers, "%.3g", later / (REPETITIONS - 1));
+  report_cell(numbers, "%llu", (unsigned long long)o.adapted);
+  report_cell(numbers, "%llu", (unsigned long long)o.rebuilds);
+  report_cell(numbers, "%.3g", o.first);
+  report_cell(numbers, "%.3g", o.later);
+  report_cell(numbers, "%.3f", ours.bits);
+  report_cell(numbers, "%llu", (unsigned long long)ours.rebuilds);
+  report_cell(numbers, "%.3g", ours.later);
   if (b >= 2) {
-    finding(found, bits <= bound);
-    finding(found, (double)all / (double)(n * REPETITIONS) <= eps);
+    finding(found, o.bits <= bound);
+    finding(found, o.all <= eps);
   }
-  if (b >= 4) finding(found, rebuilds == 0);
-  tested_filter_free(&tested);
+  if (b >= 4) finding(found, o.rebuilds == 0);
 }
 
 static findings run(bool full, report *numbers) {
@@ -80,18 +92,18 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {
-    "b",       "A_per_S",  "bound_bits", "optimal_bits", "available_bits",
-    "adapted", "rebuilds", "fpr_first",  "fpr_later"};
+    "b",        "A_per_S",   "bound_bits", "optimal_bits", "available_bits",   "adapted",
+    "rebuilds", "fpr_first", "fpr_later",  "default_bits", "default_rebuilds", "default_later"};
 
 static const plot plots[] = {
     {.title = "Bits used by selectors",
      .x = "A_per_S",
-     .y = "bound_bits,optimal_bits,available_bits",
+     .y = "bound_bits,optimal_bits,available_bits,default_bits",
      .x_label = "distinct queried keys per stored key (A/S)",
      .y_label = "bits per stored key"},
     {.title = "Repeat false positives when the available bits are used up",
      .x = "A_per_S",
-     .y = "fpr_first,fpr_later",
+     .y = "fpr_first,fpr_later,default_later",
      .x_label = "distinct queried keys per stored key (A/S)",
      .y_label = "false positives per query"},
     {0},
@@ -109,7 +121,8 @@ const claim selector_bits_claim = {
                  "16 and the FPR is at most eps; taf itself rebuilds no block for b of 4 or more",
     .differs = "30000 keys (full: 2^20), each query repeated 10 times. Blocks of 64 slots have 56 "
                "bits, 0.92 bits per key at a load factor of 0.95, whether they are used or not; "
-               "A/S beyond 8, which the theorem does not cover, is also shown",
+               "A/S beyond 8, which the theorem does not cover, is also shown. default_ is "
+               "besom's own form of taf, which is not judged",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

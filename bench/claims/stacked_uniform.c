@@ -27,7 +27,7 @@ static bool try_times(uint64_t members, uint64_t universe, report *numbers) {
   report_cell(numbers, "%.5f", rate);
   report_cell(numbers, "%.2f", rate / base);
   report_cell(numbers, "%u", layers);
-  return rate < base;
+  return layers > 1 && rate < base;
 }
 
 static findings run(bool full, report *numbers) {

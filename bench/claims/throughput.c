@@ -27,7 +27,7 @@ typedef struct effort {
 
 static const effort quick = {.slots = 1 << 18, .trending = 1000000, .skewed = 1000000, .rounds = 5};
 static const effort thorough = {
-    .slots = 1 << 24, .trending = 10000000, .skewed = 50000000, .rounds = 5};
+    .slots = 1 << 23, .trending = 5000000, .skewed = 10000000, .rounds = 5};
 
 /* Million operations per second. */
 typedef struct speeds {
@@ -202,7 +202,7 @@ const claim throughput_claim = {
         "queries have lost more speed than vacuum's since 10 %, utaf answers faster than "
         "taf, and on the power law taf is 0.75 times as fast as vacuum and exaf faster",
     .differs = "2^18 slots, which fit the caches, and a million queries of each stream (full: "
-               "2^24, 10 and 50 million; the paper has a billion of the power law). Inserts are "
+               "2^23, 5 and 10 million; the paper has a billion of the power law). Inserts are "
                "of the filter alone, from empty to the load; the paper also shifts the array of "
                "keys. False positives read a store in memory. Fingerprints of vacuum have 11 bits",
     .timed = true,

@@ -117,9 +117,9 @@ POINTS = [
     # Table 2 has megabytes for 2^27 slots, although its caption says 2^26: no filter of 9-bit remainders takes 24 bits per slot.
     Points("space", "Space", {"paper": [("aqf", 12.136), ("taf", 13.000), ("acf-cyclic", 12.004), ("qf heads=no", 11.135), ("cf", 12.004)]}),
     Points("reverse-map", "Store calls", {
-        "paper: inserts": [("aqf", 943718), ("taf", 943718), ("acf-cyclic", 947815)],
-        "paper: updates": [("aqf", 0), ("taf", 3608887), ("acf-cyclic", 584829)],
-        "paper: reads": [("aqf", 0), ("taf", 3356560), ("acf-cyclic", 584829)]}),
+        "paper: inserts": [("aqf", 943718), ("taf_by_slot", 943718), ("acf-cyclic", 947815)],
+        "paper: updates": [("aqf", 0), ("taf_by_slot", 3608887), ("acf-cyclic", 584829)],
+        "paper: reads": [("aqf", 0), ("taf_by_slot", 3356560), ("acf-cyclic", 584829)]}),
     Points("real-speed", "Queries of public data", {
         "aqf": [("CAIDA (paper)", 31.6), ("Shalla (paper)", 15.8)], "taf": [("CAIDA (paper)", 8.4), ("Shalla (paper)", 6.7)],
         "acf-cyclic": [("CAIDA (paper)", 34.1), ("Shalla (paper)", 18.3)], "qf": [("CAIDA (paper)", 24.1), ("Shalla (paper)", 16.8)],
