@@ -64,7 +64,7 @@ typedef struct filter_run {
   uint64_t keys[CHUNK]; /* the next queries, drawn while the clock is stopped */
   uint64_t drawn;       /* over all phases */
   stage now;
-  double since; /* CPU time of the last call of settle */
+  double since; /* CPU time when the clock was last read or started again */
   tally parts[PHASES][PARTS], stages[PHASES][STAGES];
 } filter_run;
 
@@ -143,9 +143,10 @@ static void query_chunk(filter_run *c, int phase, int part) {
     bool wrong = query(c, c->keys[i]);
     count(&c->parts[phase][part], wrong);
     count(&c->stages[phase][c->now], wrong);
-    stage next = wrong ? stage_of(c) : c->now;
-    if (next != c->now) settle(c, phase, part);
-    c->now = next;
+    if (!wrong || !adapts(c->each)) continue;
+    settle(c, phase, part);
+    c->now = stage_of(c); /* not timed: statistics count all bits of the layers */
+    c->since = cpu_seconds();
   }
   settle(c, phase, part);
 }
