@@ -51,12 +51,12 @@ SENTENCES = [
              "eps k / false positives of k queries, half of them by an adversary, with rekeying. Above 1 there are fewer of them than eps k: "
              "the guarantee holds, but the number is not close", factor=1, similar=True, claim="endless"),
     Sentence("aqf-fixed-10-qf", "adaptiveqf: Section 6.1", "seeing 10× fewer false positives over 200 million queries",
-             "false positives of qf / of aqf, blocked domains with 10.5 queries per key. The factor is the number of queries per key",
+             "false positives of qf / of aqf, blocked domains. The factor is the number of queries per key: 10.5, at full size 175",
              factor=10, claim="fixed-dataset"),
     Sentence("aqf-fixed-10-cf", "adaptiveqf: Section 6.1", "than the quotient filter and the cuckoo filter",
              "false positives of cf / of aqf, as for qf", factor=10, claim="fixed-dataset"),
     Sentence("aqf-fixed-faster", "adaptiveqf: Section 6.1", "This resulted in 4–7× faster queries",
-             "time per query of qf / of aqf, blocked domains with 10.5 queries per key; computed from the counts of false positives, "
+             "time per query of qf / of aqf, blocked domains; computed from the counts of false positives, "
              "with 100 us per read of the database and 100 ns per query; the paper: 4 to 7", factor=4, claim="fixed-dataset",
              judge=lambda rows: rows.get("data=domains,filter=qf", "time_per_aqf")),
     Sentence("aoc-theorem-2-eps", "adapt-or-cache: Theorem 2", "and so the false-positive rate is at most",
