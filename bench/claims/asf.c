@@ -123,7 +123,7 @@ static bool query(filter_run *c, uint64_t key) {
   return true;
 }
 
-/* Adds the time since the last call to this part, and to the stage that the filter was in. */
+/* Adds the time on the clock to this part, and to the stage that the filter was in. */
 static void settle(filter_run *c, int phase, int part) {
   double now = cpu_seconds();
   c->parts[phase][part].cpu += now - c->since;
@@ -291,7 +291,7 @@ const claim asf_claim = {
                  "that knows the workload is better still",
     .differs =
         "Full size is the paper's: 10^6 members, 10^8 absent keys queried by Zipf 1, 10^7 "
-        "queries per phase; quick is a tenth of each. Filters are timed; SSD reads are "
+        "queries per phase; quick: 10^5, 10^7 and 5 * 10^5. Filters are timed; SSD reads are "
         "added at 74 microseconds each: the slower the disk, the more a lower FPR is "
         "worth. asf and asf_final are the published form; asf_final is the paper's other plan, "
         "best in the long run, which is not complete in that time. asf_early is the default "

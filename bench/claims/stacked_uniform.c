@@ -27,6 +27,7 @@ static bool try_times(uint64_t members, uint64_t universe, report *numbers) {
   report_cell(numbers, "%.5f", rate);
   report_cell(numbers, "%.2f", rate / base);
   report_cell(numbers, "%u", layers);
+  /* One layer is the base itself: the difference of the rates is chance. */
   return layers > 1 && rate < base;
 }
 
