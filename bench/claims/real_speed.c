@@ -130,9 +130,9 @@ const claim real_speed_claim = {
         "The streams are a web server's blocks, domains and package names (see real-rate), "
         "with 45 thousand to 0.9 million members instead of 2^26: all filters fit into the "
         "cache. The store is in memory. Filters are queried first, as in the paper; "
-        "aqf_guard calls besom_guard_get for every query, which also counts queries and "
-        "tracks offenders. aqf and taf have their published forms, taf_default is besom's own. "
-        "aqf_guard and taf_default are not judged.",
+        "aqf_guard calls besom_guard_get for every query, which also counts queries and keeps "
+        "the keys with the most false positives. aqf and taf have their published forms, "
+        "taf_default is besom's own. aqf_guard and taf_default are not judged.",
     .timed = true,
     .plots = plots,
     .columns = columns,

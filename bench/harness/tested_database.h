@@ -24,7 +24,7 @@ typedef struct database_config {
   uint64_t slots;      /* as in peer_config, to be filled to 90 % */
   int more_bits;       /* fingerprint bits, in addition to those of peer_config; may be negative */
   uint64_t seed;       /* of the filter's hash; 0 for BENCH_SEED */
-  /* get calls the guard, which also counts and tracks offenders, only after a yes */
+  /* get calls the guard, which also keeps its statistics, only after a yes */
   bool filter_first;
   bool live; /* the guard has threads, and grows and rekeys by itself */
   besom_layout layout;
