@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "redis"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "system", "redis"))
 os.environ["BESOM_MODULE"] = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "build/besom-redis.so")
 if len(sys.argv) > 2:
     os.environ["BESOM_SERVER"] = sys.argv[2]

@@ -13,7 +13,7 @@ import time
 millions = float(sys.argv[1]) if len(sys.argv) > 1 else 12
 SHARDS = int(sys.argv[2]) if len(sys.argv) > 2 else 64
 build = os.path.abspath(sys.argv[3] if len(sys.argv) > 3 else "build")
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "redis"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "system", "redis"))
 os.environ.setdefault("BESOM_MODULE", os.path.join(build, "besom-redis.so"))
 
 from cluster import ClusterClient, make_cluster  # noqa: E402

@@ -43,28 +43,50 @@ static uint64_t count_selected(const answer_form *answers, size_t n, const uint6
   return answers->invert ? n - yes : yes;
 }
 
-static void print_object(besom_bytes key, bool yes) {
+static void print_object(besom_bytes key, bool yes, bool fixed, const besom_bytes *entry) {
   json j = {0};
   json_open(&j, NULL, '{');
   json_bytes(&j, "key", key.data, key.len);
   json_text(&j, "answer", yes ? "yes" : "no");
+  if (yes && entry) json_bytes(&j, "entry", entry->data, entry->len);
+  if (fixed) json_text(&j, "by", "local fix");
   json_close(&j);
 }
 
-uint64_t answers_print(const answer_form *answers, const key_form *form, const besom_bytes *keys,
-                       size_t n, const uint64_t *bitmap) {
+/* Every key after its answer; "by" names the entry of a list of domains, if it is another name, or
+ * the fixes of the caller. */
+static void print_tagged(const key_form *form, besom_bytes key, bool yes, bool fixed,
+                         const besom_bytes *entry) {
+  static const besom_bytes by_fix = {"local fix", 9};
+  print(yes ? "yes\t" : "no\t", yes ? 4 : 3);
+  bool is_other =
+      yes && entry && (entry->len != key.len || memcmp(entry->data, key.data, key.len) != 0);
+  if (fixed) entry = &by_fix;
+  if ((!is_other && !fixed) || form->null || form->length_prefixed) {
+    print_key(form, key);
+    return;
+  }
+  print(key.data, key.len);
+  print(" by ", 4);
+  print_key(form, *entry);
+}
+
+uint64_t answers_print(const answer_form *answers, const key_form *form,
+                       const answer_batch *batch) {
   uint64_t selected = 0;
-  if (answers->count) return count_selected(answers, n, bitmap);
-  for (size_t i = 0; i < n; i++) {
-    bool yes = bitmap[i / 64] >> (i % 64) & 1, is_selected = yes != answers->invert;
+  if (answers->count) return count_selected(answers, batch->n, batch->bitmap);
+  for (size_t i = 0; i < batch->n; i++) {
+    bool yes = batch->bitmap[i / 64] >> (i % 64) & 1, is_selected = yes != answers->invert;
+    bool fixed = batch->fixed && batch->fixed[i / 64] >> (i % 64) & 1;
+    const besom_bytes *entry = batch->entries ? &batch->entries[i] : NULL;
     selected += is_selected;
     if (!answers->tag && !is_selected) continue;
-    if (answers->json) {
-      print_object(keys[i], yes);
-      continue;
-    }
-    if (answers->tag) print(yes ? "yes\t" : "no\t", yes ? 4 : 3);
-    print_key(form, keys[i]);
+    if (answers->json)
+      print_object(batch->keys[i], yes, fixed, entry);
+    else if (answers->tag)
+      print_tagged(form, batch->keys[i], yes, fixed, entry);
+    else
+      print_key(form, batch->keys[i]);
   }
   return selected;
 }

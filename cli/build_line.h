@@ -2,8 +2,8 @@
 #ifndef CLI_BUILD_LINE_H
 #define CLI_BUILD_LINE_H
 
-#include "keys.h"
-#include "replay.h"
+#include "advise/replay.h"
+#include "lists/keys.h"
 
 /* Zero: the option is left out. */
 typedef struct build_plan {

@@ -10,7 +10,7 @@ _besom() {
   elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == db ]]; then
     mapfile -t COMPREPLY < <(compgen -W "load get put del scan stats check" -- "$word")
   elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == redis ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "load has report shard" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "load has report shard save import" -- "$word")
   elif [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(sed -n "s/^${COMP_WORDS[1]} //p" <<<"$verbs") --help" -- "$word")
   elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --kind ]]; then

@@ -9,7 +9,7 @@ elif (( CURRENT == 3 )) && [[ $words[2] == help ]]; then
 elif (( CURRENT == 3 )) && [[ $words[2] == db ]]; then
   compadd -- load get put del scan stats check
 elif (( CURRENT == 3 )) && [[ $words[2] == redis ]]; then
-  compadd -- load has report shard
+  compadd -- load has report shard save import
 elif [[ $words[CURRENT] == -* ]]; then
   compadd -- --help ${=${(M)verbs:#$words[2] *}#* }
 elif [[ $words[CURRENT-1] == --kind ]]; then

@@ -14,8 +14,14 @@
 static besom_status open_lmdb(const char *directory, const char **reason, besom_store **out) {
   return besom_store_lmdb(directory, NULL, reason, out);
 }
+
+static besom_status open_lmdb_beside(const char *directory, const char **reason,
+                                     besom_store **out) {
+  return besom_store_lmdb(directory, &(besom_lmdb_options){.read_only = true}, reason, out);
+}
 #else
 #define open_lmdb NULL
+#define open_lmdb_beside NULL
 #endif
 
 #ifdef BESOM_WITH_ROCKSDB
@@ -32,11 +38,13 @@ typedef struct database {
   const char *package; /* of Debian, needed to build besom with it */
   /* NULL: besom was built without it. */
   besom_status (*open)(const char *directory, const char **reason, besom_store **out);
+  /* Beside another process; NULL: it cannot. */
+  besom_status (*open_beside)(const char *directory, const char **reason, besom_store **out);
 } database;
 
 static const database databases[] = {
-    {"lmdb", "data.mdb", "liblmdb-dev", open_lmdb},
-    {"rocksdb", "CURRENT", "librocksdb-dev", open_rocksdb},
+    {"lmdb", "data.mdb", "liblmdb-dev", open_lmdb, open_lmdb_beside},
+    {"rocksdb", "CURRENT", "librocksdb-dev", open_rocksdb, NULL},
 };
 
 static const database *database_in(const char *directory) {
@@ -58,7 +66,8 @@ static const database *database_named(const char *name) {
   usage_error("--store: unknown database '%s': lmdb or rocksdb", name);
 }
 
-besom_store *database_open(const char *directory, const char *name) {
+/* in_use NULL: only for this process. */
+static besom_store *open_for(const char *directory, const char *name, bool *in_use) {
   const database *existing = database_in(directory), *d = existing ? existing : &databases[0];
   if (name) d = database_named(name);
   if (existing && existing != d)
@@ -70,8 +79,18 @@ besom_store *database_open(const char *directory, const char *name) {
   const char *reason = NULL;
   errno = 0;
   besom_status status = d->open(directory, &reason, &store);
+  if (in_use) *in_use = status == BESOM_LOCKED;
+  if (in_use && *in_use && d->open_beside) status = d->open_beside(directory, &reason, &store);
   if (status == BESOM_LOCKED) fail("%s: another process has this database open", directory);
   if (status != BESOM_OK && reason) fail("%s: %s", directory, reason);
   check(status, "%s", directory);
   return store;
+}
+
+besom_store *database_open(const char *directory, const char *name) {
+  return open_for(directory, name, NULL);
+}
+
+besom_store *database_open_beside(const char *directory, const char *name, bool *in_use) {
+  return open_for(directory, name, in_use);
 }

@@ -10,6 +10,12 @@
  */
 besom_store *database_open(const char *directory, const char *name);
 
+/*
+ * The same for reading. If another process has the database open, and it is of LMDB, opens it
+ * read-only beside that process; *in_use tells.
+ */
+besom_store *database_open_beside(const char *directory, const char *name, bool *in_use);
+
 /* Does the directory contain a database? */
 bool database_exists(const char *directory);
 

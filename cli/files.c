@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "fail.h"
-#include "input.h"
 #include "interrupt.h"
 #include "kinds.h"
-#include "trust.h"
+#include "lists/input.h"
+#include "signed/trust.h"
 
 static bool is_standard(const char *path) {
   return strcmp(path, "-") == 0;
@@ -123,6 +123,18 @@ void filter_save(const besom_filter *f, const char *path) {
     check_file(besom_save(f, &sink), "standard output");
   else
     check_file(besom_save_file(f, path), path);
+}
+
+static besom_status count_bytes(void *ctx, const void *data, size_t len) {
+  (void)data;
+  *(uint64_t *)ctx += len;
+  return BESOM_OK;
+}
+
+uint64_t filter_saved_bytes(const besom_filter *f) {
+  uint64_t bytes = 0;
+  check(besom_save(f, &(besom_sink){.write = count_bytes, .ctx = &bytes}), "saving");
+  return bytes;
 }
 
 besom_statistics filter_stats(const besom_filter *f) {

@@ -15,6 +15,9 @@ besom_filter *filter_open(const char *path);
 /* Replaces the file atomically. "-" is standard output. */
 void filter_save(const besom_filter *f, const char *path);
 
+/* The bytes of the file that filter_save would write. */
+uint64_t filter_saved_bytes(const besom_filter *f);
+
 /* The contents of any file. file_write replaces the file atomically. */
 typedef struct file_bytes {
   uint8_t *data; /* release it with free */

@@ -109,6 +109,14 @@ void page_text(page *p, const char *format, ...) {
   fputc('\n', p->out);
 }
 
+void page_link(page *p, const char *path, const char *text) {
+  fputs("<p><a href=\"", p->out);
+  print_escaped(p->out, path);
+  fputs("\">", p->out);
+  print_escaped(p->out, text);
+  fputs("</a></p>\n", p->out);
+}
+
 void page_code(page *p, const char *text) {
   fputs("<pre>", p->out);
   print_element(p->out, "code", text);

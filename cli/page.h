@@ -13,6 +13,7 @@ typedef struct page page;
 page *page_create(const char *title);
 void page_heading(page *p, const char *text);
 void page_text(page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void page_link(page *p, const char *path, const char *text);
 void page_code(page *p, const char *text); /* a command line */
 void page_table(page *p, const report *table);
 

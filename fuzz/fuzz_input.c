@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "bar.h"
-#include "decompress.h"
 #include "fail.h"
 #include "interrupt.h"
-#include "keys.h"
+#include "lists/decompress.h"
+#include "lists/keys.h"
 #include "support/demand.h"
 
 /* ------------------------------------------------------------------ the rest of the command */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "besom_reverse.h"
-#include "file/container.h"
 #include "hostile_checks.h"
+#include "support/checksums.h"
 #include "support/counters.h"
 #include "support/demand.h"
 #include "support/heap.h"
@@ -168,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size > MAX_INPUT) return 0;
   uint8_t *repaired = heap_array(size, 1);
   if (size) memcpy(repaired, data, size);
-  besom__container_fix_checksums(repaired, size);
+  fix_checksums(repaired, size);
   besom_filter *f = NULL;
   if (besom_load(repaired, size, NULL, &f) == BESOM_OK) check_loaded(f, repaired, size, true);
   besom_free(f);

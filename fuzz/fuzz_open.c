@@ -13,8 +13,9 @@
 
 #include "besom_reverse.h"
 #include "file/container.h"
-#include "filter.h"
 #include "hostile_checks.h"
+#include "kind.h"
+#include "support/checksums.h"
 #include "support/demand.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -118,6 +119,47 @@ static void merge_and_change(const besom_filter *f) {
   besom_free(merged);
 }
 
+static void diff_and_patch(const besom_filter *f) {
+  memory_sink patch;
+  besom_filter *fresh = NULL;
+  memory_sink_init(&patch);
+  if (besom_diff(f, f, &patch.api) == BESOM_OK) (void)besom_patch(f, patch.data, patch.len, &fresh);
+  besom_free(fresh);
+  memory_sink_close(&patch);
+}
+
+/* A damaged number of slots may be a large one. */
+static void resize(besom_filter *f) {
+  besom_statistics stats;
+  demand(besom_stats(f, &stats) == BESOM_OK);
+  if (stats.slots <= MOST_BYTES) (void)besom_resize(f, 2 * stats.slots, NULL);
+  (void)besom_resize(f, stats.slots / 2, NULL);
+  query(f);
+  iterate(f);
+}
+
+typedef struct few_members {
+  size_t given;
+  besom_u64_key key;
+} few_members;
+
+static besom_status next_of_few(void *ctx, besom_bytes *key, uint64_t *weight) {
+  few_members *m = ctx;
+  (void)weight;
+  if (m->given == KEYS) return BESOM_END;
+  m->key = besom_u64(key_u64(MEMBERS, m->given++));
+  *key = (besom_bytes){m->key.bytes, sizeof m->key.bytes};
+  return BESOM_OK;
+}
+
+static void rekey(besom_filter *f) {
+  static const uint8_t seed[16] = {9};
+  few_members members = {0};
+  besom_source yes = {.next = next_of_few, .size_hint = KEYS, .ctx = &members};
+  (void)besom_rekey(f, &yes, NULL, seed, NULL);
+  query(f);
+}
+
 void check_unchecked(besom_filter *f, bool mapped) {
   query(f);
   iterate(f);
@@ -125,10 +167,14 @@ void check_unchecked(besom_filter *f, bool mapped) {
   demand_counters(f);
   (void)besom_validate(f, NULL);
   merge_and_change(f);
-  if (mapped)
+  diff_and_patch(f);
+  if (mapped) {
     demand_read_only(f);
-  else
-    change(f);
+    return;
+  }
+  resize(f);
+  change(f);
+  rekey(f);
 }
 
 /* ------------------------------------------------------------------ the target */
@@ -151,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!size || size > MOST_BYTES) return 0;
   uint8_t *repaired = heap_array(size, 1);
   memcpy(repaired, data, size);
-  besom__container_fix_checksums(repaired, size);
+  fix_checksums(repaired, size);
   char path[32];
   write_file(repaired, size, path);
   besom_filter *loaded = NULL;

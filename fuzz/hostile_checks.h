@@ -1,6 +1,6 @@
 /*
  * hostile_checks.h - what must hold of filters from hostile bytes. The fuzz targets define and use
- * these checks; the soak (tests/soak/hostile.c) uses them, too.
+ * these checks; the soak (tests/quality/soak/hostile.c) uses them, too.
  */
 #ifndef BESOM_FUZZ_HOSTILE_CHECKS_H
 #define BESOM_FUZZ_HOSTILE_CHECKS_H

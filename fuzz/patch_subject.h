@@ -5,6 +5,7 @@
 #ifndef BESOM_FUZZ_PATCH_SUBJECT_H
 #define BESOM_FUZZ_PATCH_SUBJECT_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "besom.h"
@@ -29,6 +30,19 @@ static inline besom_status next_patch_key(void *ctx, besom_bytes *key, uint64_t 
   return BESOM_OK;
 }
 
+/* A patch may ask for any amount of memory. */
+enum { MOST_PATCHED_BYTES = 1 << 26 };
+
+static inline void *allocate_for_patch(void *ctx, size_t size) {
+  (void)ctx;
+  return size <= MOST_PATCHED_BYTES ? calloc(1, size) : NULL;
+}
+
+static inline void release_for_patch(void *ctx, void *memory, size_t size) {
+  (void)ctx, (void)size;
+  free(memory);
+}
+
 /* With one update, which adds half of the keys. */
 static inline besom_filter *make_updated(besom_config config) {
   patch_list some = {.n = PATCH_KEYS / 2}, all = {.n = PATCH_KEYS};
@@ -44,10 +58,12 @@ static inline besom_filter *make_updated(besom_config config) {
 /* The filter of this choice. */
 static inline besom_filter *patch_subject(uint8_t choice) {
   static const uint8_t seed[16] = {1, 2, 3};
+  static const besom_allocator allocator = {allocate_for_patch, release_for_patch, NULL};
   besom_config config = {.kind = patch_kinds[choice % PATCH_KINDS],
                          .capacity = 2 * PATCH_KEYS,
                          .fpr = 1.0 / 64,
-                         .seed = seed};
+                         .seed = seed,
+                         .allocator = &allocator};
   besom_filter *f = NULL;
   if (strcmp(config.kind, "updated") == 0) return make_updated(config);
   demand(besom_create(&config, &f) == BESOM_OK);

@@ -14,8 +14,8 @@
  *     besom_free(f);
  *
  * Other headers: besom_guard.h (a filter and a database run together), besom_store.h (databases),
- * besom_plan.h (filters planned for a workload), besom_reverse.h (for code that runs its own
- * store). docs/glossary.md defines the terms.
+ * besom_plan.h (filters planned for a workload), besom_map.h (from a key to its values),
+ * besom_reverse.h (for code that runs its own store). docs/glossary.md defines the terms.
  *
  * Keys
  *   A key is a byte string of any length, including 0. The 64-bit integer k is the key of its 8
@@ -125,12 +125,12 @@ typedef struct besom_grouping {
  *               remainder (1 to 64; aqf 2 to 64).
  * value_bits    bits of a value stored with every key, 0 to 32, for kinds that have values.
  * reserve       adaptive kinds: the share of the slots set aside for adaptation, in (0, 0.5];
- *               default 0.05. exaf, broom, taf and utaf have a fixed reserve and ignore it. aqf and
- *               yesno without a store hold 0.625 * reserve * capacity reports, at least 64: by
- *               default one per 32 keys, 3.1 %. The option max_exceptions sets another limit. The
- *               memory is taken when it is needed.
- * no_capacity   aqf, yesno: room for this many no-list keys besides the reports; each takes as much
- *               memory as a report (besom_adapt).
+ *               default 0.05. exaf, broom, taf and utaf have a fixed reserve and ignore it. Without
+ *               a store a filter of any kind holds 0.625 * reserve * capacity reports, at least 64:
+ *               by default one per 32 keys, 3.1 %. The option max_exceptions sets another limit.
+ *               The memory is taken when it is needed.
+ * no_capacity   room for this many no-list keys besides the reports; each takes as much memory as a
+ *               report (besom_adapt).
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: bytes it may use besides the
  *               filter; default 5 per key (17 if the FPR is below 1e-5 or so), twice that if the
  *               number of keys is unknown. With less, it sorts and inserts in parts: slower.
@@ -138,7 +138,7 @@ typedef struct besom_grouping {
  *               KB more; calls take 5 to 25 ns longer. BESOM_DISTINCT: besom_build inserts a
  *               repeated key once; 16 bytes per key while it builds, or 8 if the capacity is not
  *               given and the source can rewind. If build_memory is given, BESOM_DISTINCT has no
- *               effect on kinds that count.
+ *               effect on kinds that count. BESOM_SET: the keys are a set, see there.
  * allocator     NULL for the default.
  * threads       besom_build of kinds with BESOM_CAN_BUILD_SORTED, without BESOM_DISTINCT: threads
  *               that work on it, up to 64 and one per 65,536 keys; default 1: no thread is started.
@@ -182,6 +182,27 @@ typedef struct besom_config {
 /* config.flags */
 #define BESOM_CONCURRENT 1u
 #define BESOM_DISTINCT 2u
+/*
+ * A filter of a kind that keeps every copy of a key (BESOM_CAN_COUNT, BESOM_CAN_REMOVE) becomes a
+ * set: insert adds only a key that is answered no, and is OK for any other. So a key that is
+ * inserted again takes no room, and besom_build, besom_rekey and besom_merge keep it once; they
+ * need no memory for that. statistics.keys counts what was added. An exception counts as absent,
+ * and inserting its key removes it.
+ *
+ * A key that is skipped may have been a false positive. Then the fingerprint of another member
+ * stands for it. To remove that member, or to extend its fingerprint in front of a store, would
+ * deny the key. So a set has no remove, count or insert_count, cannot be bound, and has no call of
+ * besom_reverse.h but iteration: UNSUPPORTED. besom_adapt and besom_no_add store exceptions, which
+ * deny only their own key, so no member is ever denied by mistake, except as besom_adapt says. For
+ * the same reason statistics.keys may be below the number of distinct keys, by the share of them
+ * that are false positives when they are inserted.
+ *
+ * Saved with the filter, in version 2 of the format. A merge with a set is a set. exaf, broom, taf,
+ * utaf, acf-* and yesno-dynamic, whose reports or no list change fingerprints, are UNSUPPORTED, and
+ * so are layered kinds over them. With BESOM_CONCURRENT or repeated: INVALID; besom_share is
+ * UNSUPPORTED. No effect on kinds that keep no copies: they are sets already.
+ */
+#define BESOM_SET 4u
 
 /*
  * Checks a configuration without making a filter. On any status but BESOM_OK, text (may be NULL if
@@ -194,24 +215,27 @@ BESOM_INLINE besom_status besom_config_check(const besom_config *config, char *t
 
 /* What a kind, or a filter, can do. */
 typedef enum besom_ability {
-  BESOM_CAN_INSERT = 1 << 0,       /* insert; without it: besom_build only, or insert_at */
-  BESOM_CAN_REMOVE = 1 << 1,       /* remove */
-  BESOM_CAN_COUNT = 1 << 2,        /* count, insert_count: keys are a multiset */
-  BESOM_CAN_MERGE = 1 << 3,        /* merge */
-  BESOM_CAN_ITERATE = 1 << 4,      /* iter_next */
-  BESOM_CAN_RESIZE = 1 << 5,       /* resize */
-  BESOM_CAN_ADAPT = 1 << 6,        /* adapt */
-  BESOM_CAN_BUILD_SORTED = 1 << 7, /* besom_build from sorted digests */
-  BESOM_CAN_VALUE = 1 << 8,        /* get_value, set_value if config.value_bits is not 0 */
-  BESOM_CAN_MATCH = 1 << 9,        /* besom_reverse.h: matches, insert_at, remove_at, adapt_at */
-  BESOM_CAN_REKEY = 1 << 10,       /* rekey */
-  BESOM_CAN_SCALE = 1 << 11,       /* insert takes more memory instead of returning FULL */
-  BESOM_FORGETS = 1 << 12,         /* adapt drops older reports (EVICTED) if it has no room */
-  BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list */
-  BESOM_CAN_NO_LIST = 1 << 14,     /* no_add, no_remove */
-  BESOM_CAN_NO_LIST_AT = 1 << 15,  /* besom_reverse.h: no_add_at, no_matches, no_remove_at */
-  BESOM_TAKES_SAMPLE = 1 << 16,    /* besom_build takes the no source as a sample of queries */
-  BESOM_INSERTS_LATER = 1 << 17,   /* besom_build only, then insert while there is room */
+  BESOM_CAN_INSERT = 1 << 0,         /* insert; without it: besom_build only, or insert_at */
+  BESOM_CAN_REMOVE = 1 << 1,         /* remove */
+  BESOM_CAN_COUNT = 1 << 2,          /* count, insert_count: keys are a multiset */
+  BESOM_CAN_MERGE = 1 << 3,          /* merge */
+  BESOM_CAN_ITERATE = 1 << 4,        /* iter_next */
+  BESOM_CAN_RESIZE = 1 << 5,         /* resize */
+  BESOM_CAN_ADAPT = 1 << 6,          /* adapt */
+  BESOM_CAN_BUILD_SORTED = 1 << 7,   /* besom_build from sorted digests */
+  BESOM_CAN_VALUE = 1 << 8,          /* get_value, set_value if config.value_bits is not 0 */
+  BESOM_CAN_MATCH = 1 << 9,          /* besom_reverse.h: matches, insert_at, remove_at, adapt_at */
+  BESOM_CAN_REKEY = 1 << 10,         /* rekey */
+  BESOM_CAN_SCALE = 1 << 11,         /* insert takes more memory instead of returning FULL */
+  BESOM_FORGETS = 1 << 12,           /* adapt drops older reports (EVICTED) if it has no room */
+  BESOM_CAN_BUILD_NO = 1 << 13,      /* besom_build with a no list */
+  BESOM_CAN_NO_LIST = 1 << 14,       /* no_add, no_remove */
+  BESOM_CAN_NO_LIST_AT = 1 << 15,    /* besom_reverse.h: no_add_at, no_matches, no_remove_at */
+  BESOM_TAKES_SAMPLE = 1 << 16,      /* besom_build takes the no source as a sample of queries */
+  BESOM_INSERTS_LATER = 1 << 17,     /* besom_build only, then insert while there is room */
+  BESOM_STORES_EXCEPTIONS = 1 << 18, /* adapt stores an exception; else it extends fingerprints */
+  BESOM_IS_SET = 1 << 19,            /* made with BESOM_SET: inserts only what is answered no */
+  BESOM_IS_MAPLET = 1 << 20,         /* made with maplet=yes: the calls of besom_map.h */
 } besom_ability;
 
 typedef struct besom_kind_info {
@@ -256,7 +280,9 @@ BESOM_API besom_status besom_share(besom_filter *f);
  *           with BESOM_TAKES_SAMPLE take it as a sample of negative queries with weights, and
  *           promise nothing for single keys.
  * digests   instead of yes: digests in ascending order, as besom_hash of a filter with this hash
- *           and seed returns them (BESOM_CAN_BUILD_SORTED). One sequential pass.
+ *           and seed returns them. Kinds with BESOM_CAN_BUILD_SORTED: one sequential pass. ribbon
+ *           and fuse: 16 bytes per key, as from keys. With like (not cf and vacuum) or
+ *           update: those of that filter's hash.
  * like      kind, geometry, hash and seed of this filter; config is not read and may be NULL.
  *           Repeated keys are inserted once, so the diff of both filters is as small as the change
  *           of the set.
@@ -268,8 +294,10 @@ BESOM_API besom_status besom_share(besom_filter *f);
  *           fewer of a Bloom cascade with more than 31 levels).
  * was       with update: keys that have been on the yes list. Those on neither list now are
  *           answered no. Without it, the filter goes on to answer yes to them.
+ * was_digests  instead of was: as digests, in ascending order.
  * merge_updates  with update: the new update replaces the last so many ones. was must have every
  *           key that was on the yes list since they began.
+ * pairs     instead of yes: keys with values, for a maplet (besom_map.h), also with like.
  */
 typedef struct besom_input {
   const besom_source *yes;
@@ -280,6 +308,8 @@ typedef struct besom_input {
   const besom_filter *update;
   const besom_source *was;
   uint64_t merge_updates;
+  const besom_pair_source *pairs;
+  const besom_digest_source *was_digests;
 } besom_input;
 
 /*
@@ -331,9 +361,9 @@ BESOM_API besom_status besom_bind_groups(besom_filter *f, const besom_grouping *
 
 /*
  * insert: adds a key. Kinds that count, and stacked over a base that removes, keep every copy; in
- * others a second insert changes nothing.
+ * others, and in sets (BESOM_SET), a second insert changes nothing.
  * insert_many adds keys in order, stops at the first failure, and sets *done (may be NULL) to the
- * number of keys added. Errors: FULL.
+ * number of keys that it has added or found. Errors: FULL.
  */
 BESOM_API besom_status besom_insert(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_insert_u64(besom_filter *f, uint64_t key);
@@ -355,16 +385,18 @@ BESOM_API besom_status besom_remove_digest(besom_filter *f, besom_digest digest)
 /*
  * count: copies of a key that were inserted and not removed; an upper bound, exact except at the
  * false-positive rate. insert_count adds n >= 1 copies at once, or none. Kinds without counters
- * (qf, exaf, broom, taf, utaf, cf, vacuum) store every copy: it takes as long as n inserts. Errors:
- * FULL (insert_count).
+ * (qf, exaf, broom, taf, utaf, cf, vacuum, pqf) store every copy: it takes as long as n inserts.
+ * Errors: FULL (insert_count).
  */
 BESOM_API besom_status besom_count(const besom_filter *f, const void *key, size_t len, uint64_t *n);
 BESOM_API besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n);
 
 /*
- * get_value, set_value: the value stored with a key, 0 until set. If fingerprints collide (at the
- * false-positive rate), get_value returns the first one's. Errors: NOT_FOUND, INVALID (the value
- * does not fit, or config.value_bits is 0), AMBIGUOUS (set_value: several fingerprints match).
+ * get_value, set_value: the value stored with a key, 0 until set. Of members only: set_value on a
+ * false positive changes the value of a member. If fingerprints collide (at the false-positive
+ * rate), get_value returns the first one's. Keys whose values must never be lost belong into a
+ * maplet (besom_map.h). Errors: NOT_FOUND, INVALID (the value does not fit, or config.value_bits is
+ * 0), AMBIGUOUS (set_value: several fingerprints match, or the one that does counts several keys).
  */
 BESOM_API besom_status besom_get_value(const besom_filter *f, const void *key, size_t len,
                                        uint64_t *value);
@@ -377,15 +409,16 @@ BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t 
  * no already is OK.
  *
  * A filter that is bound to its stored keys (besom_reverse.h) extends the fingerprints that
- * matched; a member is refused (IS_MEMBER). An unbound aqf or yesno stores an exception: the first
- * bits of the digest, 48 more than the longest fingerprint that matches it has. With r bits of
- * remainder it takes at most r + 72 bits, once 1 % of the keys are reported. Every insert removes
- * the exceptions that its key matches, so that only keys which are members already can be denied
- * by mistake. Their expected number is at most live exceptions * members that match each * 2^-48:
- * below 10^-8 for a million exceptions. With the option exceptions=full, the default of yesno, an
- * exception is the whole digest (2^-127 instead of 2^-48; 16 to 19 bytes). Use it, with hash "sip",
- * if an adversary may know the seed, for instance from a file, and report keys: a key could be
- * chosen whose exception denies a member.
+ * matched; a member is refused (IS_MEMBER). Any other filter, of every kind but cached, stores an
+ * exception (BESOM_STORES_EXCEPTIONS): the first bits of the digest, 60 more than a match fixes, or
+ * the whole digest (docs/kinds.md says which kind; the option exceptions=short or full chooses). It
+ * takes 11 to 17 bytes, once there are some hundred. A filter without exceptions is as fast as if
+ * there were no reports; with some, a no takes about 10 instructions more. A mapped filter keeps
+ * them in memory, and besom_save writes them. Every insert removes the exceptions that its key
+ * matches, so that only keys which are members already can be denied by mistake. Their expected
+ * number is at most 2^-40, for 10^9 members and 10^6 reports. Use exceptions=full, the default of
+ * yesno, with hash "sip", if an adversary may know the seed, for instance from a file, and report
+ * keys: a key could be chosen whose exception denies a member.
  *
  * When the limit is reached (config.reserve) a report is RESERVE_FULL, also if there is no memory.
  * With the option forget=yes it forgets an old report instead, by the clock algorithm: the one that
@@ -395,10 +428,11 @@ BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t 
  *
  * cached keeps digests in a cache. If a report displaces an older one, there or with forget=yes,
  * the status is EVICTED. That is a success, too: the filter answers no to this key, and yes again
- * to the older one. Adaptive cuckoo kinds must be bound; adapting for one key may undo another; OK
- * means that at least one fingerprint changed. So it does with the option form=published.
- * adaptive-stacked must be bound to a source of its members (besom_bind_source); it denies most of
- * what is reported after some dozen further reports, and one call may read some thousand members.
+ * to the older one. Adaptive cuckoo kinds that are bound: adapting for one key may undo another; OK
+ * means that at least one fingerprint changed. So it does with the option form=published, with
+ * which a filter that is not bound returns NEEDS_STORE. adaptive-stacked that is bound to a source
+ * of its members (besom_bind_source) denies most of what is reported after some dozen further
+ * reports, and one call may read some thousand members.
  *
  * Errors: RESERVE_FULL (besom_rekey empties the reserve, besom_resize and besom_set_reserve enlarge
  * it), IS_MEMBER,
@@ -408,19 +442,20 @@ BESOM_API besom_status besom_adapt(besom_filter *f, const void *key, size_t len)
 BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
 
 /*
- * Sets how many reports an aqf or yesno without a store holds, 1 to 2^40, besides its no list, and
+ * Sets how many reports a filter without a store holds, 1 to 2^40, besides its no list, and
  * whether it forgets old reports at that limit instead of returning RESERVE_FULL: as the options
  * max_exceptions and forget do when it is made. The memory is taken when it is needed. Reports
  * above a lower limit stay; if the filter forgets, the next report drops them. Persists across save
- * and load. Concurrent filters and other kinds: UNSUPPORTED.
+ * and load. Concurrent filters and cached: UNSUPPORTED.
  */
 BESOM_API besom_status besom_set_reserve(besom_filter *f, uint64_t reports, bool forget);
 
 /*
- * no_add, no_remove: the no list of an aqf or yesno. A key on it is answered no, whatever is
- * inserted later, until it is removed from the list or inserted itself. The caller has made sure
- * that it is absent. An entry is an exception as besom_adapt makes it, but is never forgotten, and
- * is kept while no fingerprint matches it. Errors: RESERVE_FULL (no_add); NOT_FOUND (no_remove).
+ * no_add, no_remove: the no list of a filter of any kind but cached. A key on it is answered no,
+ * whatever is inserted later, until it is removed from the list or inserted itself. The caller has
+ * made sure that it is absent. An entry is an exception as besom_adapt makes it, but is never
+ * forgotten, and is kept while no fingerprint matches it. Errors: RESERVE_FULL (no_add); NOT_FOUND
+ * (no_remove).
  */
 BESOM_API besom_status besom_no_add(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_no_remove(besom_filter *f, const void *key, size_t len);
@@ -443,6 +478,17 @@ BESOM_INLINE besom_status besom_count_u64(const besom_filter *f, uint64_t key, u
  */
 BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b,
                                    besom_filter **out);
+
+/*
+ * The same in a filter with this number of slots, a power-of-two multiple or divisor of those of a
+ * and b, which may differ: two filters of half the size become one of full size. Both are copied
+ * and resized first (besom_resize), so that it takes the memory of two more filters. Errors: those
+ * of both calls; NEEDS_STORE (taf, utaf: a selector is raised in a filter that is not bound, has
+ * exceptions, or has that number of slots already); UNSUPPORTED (also broom, whose remainders
+ * depend on the round).
+ */
+BESOM_API besom_status besom_merge_slots(const besom_filter *a, const besom_filter *b,
+                                         uint64_t slots, besom_filter **out);
 
 typedef struct besom_task besom_task;
 
@@ -468,7 +514,7 @@ BESOM_API besom_status besom_resize(besom_filter *f, uint64_t slots, besom_task 
  * NULL) gives absent keys that are adapted for. Takes the memory of a second filter. If task is
  * NULL it is done at once; else see besom_task_step. Errors: FULL, RESERVE_FULL (not all of no
  * fits), NO_MEMORY, NEEDS_STORE (the filter is bound: its stored keys would be in other buckets; or
- * the kind cannot adapt without stored keys), and what a source returned.
+ * form=published, which adapts with them only), and what a source returned.
  */
 BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
                                    const uint8_t *seed, besom_task **task);
@@ -553,7 +599,7 @@ BESOM_API besom_status besom_save_file(const besom_filter *f, const char *path);
 /*
  * Makes a filter from saved bytes, after it has checked the checksums and every invariant: hostile
  * bytes are an error, never a crash. allocator may be NULL. Errors: CORRUPT, NEWER_VERSION,
- * NO_MEMORY.
+ * NO_MEMORY, UNKNOWN_KIND (a published system; this build was made with BESOM_PAPERS=OFF).
  */
 BESOM_API besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator,
                                   besom_filter **out);
@@ -592,14 +638,64 @@ BESOM_INLINE besom_status besom_open(const char *path, const besom_open_options 
  * diff writes the difference between two filters, for shipping updates of a list. It is as small as
  * the change of the set if besom_build made `fresh` like `old`. patch makes the filter that `fresh`
  * was from one that equals `old` bit for bit. Both take the memory of both filters; if `old` is
- * concurrent, patch takes that of `old` twice. Errors: UNSUPPORTED, NO_MEMORY, what the sink
- * returned (diff); INCOMPATIBLE (a patch for another filter), CORRUPT, NEWER_VERSION, NO_MEMORY
- * (patch).
+ * concurrent, patch takes that of `old` twice. diff_compact writes a patch that takes up to 40 %
+ * fewer bytes for aqf, qf and yesno; releases up to 0.2 refuse it (NEWER_VERSION). A short patch
+ * may make a large filter, if that has few keys: for patches that are not trusted, give `old` an
+ * allocator that has a limit. Errors: UNSUPPORTED, NO_MEMORY, what the sink returned (diff);
+ * INCOMPATIBLE (a patch for another filter), CORRUPT, NEWER_VERSION, NO_MEMORY (patch).
  */
 BESOM_API besom_status besom_diff(const besom_filter *old, const besom_filter *fresh,
                                   const besom_sink *sink);
+BESOM_API besom_status besom_diff_compact(const besom_filter *old, const besom_filter *fresh,
+                                          const besom_sink *sink);
 BESOM_API besom_status besom_patch(const besom_filter *old, const void *patch, size_t len,
                                    besom_filter **out);
+
+/* -------------------------------------------------------------- lists of domains */
+
+/*
+ * In a list of domains a key is a name, such as "example.com", which stands for itself and for all
+ * names below it. besom_contains and besom_contains_many then ask the name and its parents:
+ * "www.example.com", "example.com", "com". They fold ASCII letters to lower case, and ignore "*."
+ * at the beginning and dots at the end; other bytes are asked as they are, so names in other
+ * scripts must be punycode. besom_adapt adapts for the parts of the name that are answered yes. All
+ * other calls take single keys: list names in lower case, without dots at either end. Calls on
+ * digests ask one key.
+ *
+ * The false-positive rate of a name is the rate of the filter times the labels that are asked. Put
+ * the public suffixes (com, co.uk) on the no list, unless they are listed: otherwise a false
+ * positive for one of them is one for all names below it. besom build --domains does both.
+ *
+ * A saved list of domains has format version 2. Versions of besom that do not know it refuse it.
+ */
+
+/* The list has exceptions: keys "!name". Of a name and its parents the longest that is listed or
+ * excepted decides. A false positive for an exception is a wrong no. */
+#define BESOM_DOMAINS_EXCEPT 1u
+
+/*
+ * Makes a filter a list of domains. labels: the most labels of a listed name or an exception, 1 to
+ * 127; parents with more are not asked. 0: the filter is no list of domains any more. Errors:
+ * INVALID, READ_ONLY, BUSY, UNSUPPORTED (concurrent filters; kinds that look at the key itself:
+ * learned, grouped).
+ */
+BESOM_API besom_status besom_set_domains(besom_filter *f, unsigned labels, unsigned flags);
+
+/* The labels of besom_set_domains, 0 if the filter is no list of domains; flags may be NULL. */
+BESOM_API unsigned besom_domain_labels(const besom_filter *f, unsigned *flags);
+
+/*
+ * As besom_contains, for any filter: asks the name and its parents. If the answer is yes and entry
+ * is not NULL, *entry becomes the part of the name that is listed: it points into name.
+ */
+BESOM_API bool besom_domain_contains(const besom_filter *f, const void *name, size_t len,
+                                     besom_bytes *entry);
+
+/*
+ * The same for a name as it is in a packet of DNS: labels, each after a byte with its length, up to
+ * an empty one. No for what is none, and for a label with a dot in it. At most len bytes are read.
+ */
+BESOM_API bool besom_domain_contains_wire(const besom_filter *f, const void *name, size_t len);
 
 #include "besom_abi.h"
 

@@ -32,9 +32,10 @@
  *
  *     calls                        may run beside       waits for
  *     get, get_many, no_has,       everything           a writer while it changes memory; not
- *     release, scan, stats,                             while it writes to disk (but stats does)
+ *     release, scan, stats,                             while it writes to disk
  *     offenders
- *     iterate, besom_iterator_*    all but close        nothing
+ *     iterate                      all but close        a writer while it changes memory
+ *     besom_iterator_*             all but close        nothing
  *     put, put_many, delete,       everything           the writers before it; readers inside the
  *     no_put, no_delete, sync,                          store; the batch of another thread, up to
  *     rekey, step, merge, begin                         config.busy_timeout_ms, then it is BUSY
@@ -88,8 +89,9 @@ typedef enum besom_layout { BESOM_LAYOUT_MERGED = 0, BESOM_LAYOUT_SPLIT = 1 } be
  * puts and deletes are gathered in memory and written durably some thousand at a time, and by sync,
  * which makes them survive a power cut. If such a write fails, the gathered changes stay, and gets
  * see them. Puts, deletes and batches are refused with the status of the failure until sync has
- * written the changes. Only close and a crash can lose them. At every level the contents after a
- * power cut are those of one moment (LMDB: unless the store has no_sync).
+ * written the changes; sync reopens the database for that, or enlarges its map, if it must. Only a
+ * crash can lose them, and a close that cannot write them, either. At every level the contents
+ * after a power cut are those of one moment (LMDB: unless the store has no_sync).
  */
 typedef enum besom_durability {
   BESOM_DURABLE_PUT = 0,
@@ -99,7 +101,7 @@ typedef enum besom_durability {
 
 /*
  * filter      required; of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER.
- *             Without BESOM_CONCURRENT: the guard has locks of its own.
+ *             Without BESOM_CONCURRENT: the guard has locks of its own; and without BESOM_SET.
  * threads     the guard is thread-safe: many writers, many readers.
  * step_items  entries that a put migrates while a migration runs; default 64. A longer list of one
  *             bucket is migrated whole.
@@ -124,6 +126,8 @@ typedef enum besom_durability {
  *             UINT32_MAX: 49 days.
  * read_uncommitted  readers may see changes of other threads before they are committed. Writers
  *             then need not keep the old value of each key that a transaction changes.
+ * reason      if it is not NULL, *reason is a static sentence after an error of open, and NULL
+ *             after OK.
  */
 typedef struct besom_guard_config {
   const besom_config *filter;
@@ -139,6 +143,7 @@ typedef struct besom_guard_config {
   double background;
   uint32_t busy_timeout_ms;
   bool read_uncommitted;
+  const char **reason;
 } besom_guard_config;
 
 /*
@@ -153,8 +158,10 @@ typedef struct besom_guard_config {
  *
  * Errors: as besom_create; UNSUPPORTED (the kind; split without transactions), INVALID (quotient
  * and remainder have more than 64 bits together; options of more than 127 characters;
- * BESOM_CONCURRENT), INCOMPATIBLE (another kind or layout; records are not in the buckets of this
- * filter), FULL (too many records), CORRUPT or NEWER_VERSION (the manifest), CANCELLED.
+ * BESOM_CONCURRENT, BESOM_SET), INCOMPATIBLE (another kind or layout; records are not in the
+ * buckets of this filter), FULL (too many records), CORRUPT or NEWER_VERSION (the manifest),
+ * CORRUPT (the store is empty, but a guard has left a checkpoint in its directory: records are
+ * lost), CANCELLED.
  */
 BESOM_API besom_status besom_guard_open_sized(const besom_guard_config *config, size_t config_size,
                                               size_t filter_size, besom_store *store,
@@ -167,9 +174,10 @@ static inline besom_status besom_guard_open(const besom_guard_config *config, be
 /*
  * Aborts an open batch, syncs, writes a checkpoint of the filter beside the store if the store has
  * a directory, closes the store and frees everything. NULL is allowed. Release all values before.
- * Returns the first failure of sync or checkpoint; the guard is gone in any case. A failed
- * checkpoint loses no key: the next open scans the store. Errors: BUSY (an iterator is open; then
- * nothing has happened).
+ * The guard is gone in any case, except after BUSY (an iterator is open; then nothing has happened)
+ * and LOCKED (a child of fork). Errors: NO_CHECKPOINT (nothing is lost: only the checkpoint could
+ * not be written, so that the next open scans the store); any other: sync has failed, and the
+ * changes that it would have made durable may be lost.
  */
 BESOM_API besom_status besom_guard_close(besom_guard *g);
 
@@ -314,6 +322,15 @@ BESOM_API besom_status besom_guard_abort(besom_guard *g);
  */
 BESOM_API besom_status besom_guard_sync(besom_guard *g);
 
+/*
+ * Copies the store as it is now, durably, into a directory that does not exist yet, and whose
+ * parent does. Puts and gets of other threads go on. The copy has no checkpoint: its first open
+ * scans it. Read-only guards can do it, too. Errors: UNSUPPORTED (only LMDB and RocksDB can), BUSY
+ * (a batch is open), INVALID (the directory exists), IO, DISK_FULL; after an error the directory
+ * may be there in part.
+ */
+BESOM_API besom_status besom_guard_backup(besom_guard *g, const char *directory);
+
 /* -------------------------------------------------------------- maintenance */
 
 /*
@@ -392,7 +409,9 @@ typedef struct besom_guard_statistics {
   uint64_t full_puts;                       /* puts that were FULL */
   uint64_t unwritten;     /* changes and migrated entries that wait to be written: a batch, SYNC */
   bool migration_pending; /* a migration runs or is due. Without puts, deletes or steps it waits */
-  uint64_t bypassed; /* read-only: queries that did not ask the filter, which was out of date */
+  uint64_t bypassed;   /* read-only: queries that did not ask the filter, which was out of date */
+  uint64_t exceptions; /* false positives that no writer has handled, in memory: not repeated */
+  uint64_t exceptions_forgotten; /* those that were dropped for newer ones */
 } besom_guard_statistics;
 
 BESOM_API besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,
@@ -400,6 +419,18 @@ BESOM_API besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard
 static inline besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *stats) {
   return besom_guard_stats_sized(g, stats, sizeof *stats);
 }
+
+/*
+ * What an operator must know, judged from the statistics. *sentence (may be NULL): a static
+ * sentence, also if all is well. docs/operations.md has the rules. Errors: INVALID, LOCKED.
+ */
+typedef enum besom_health {
+  BESOM_HEALTH_OK = 0,
+  BESOM_HEALTH_WARNING = 1,  /* answers are exact, but cost more reads than they should */
+  BESOM_HEALTH_CRITICAL = 2, /* puts are refused, or changes wait to be written */
+} besom_health;
+BESOM_API besom_status besom_guard_health(const besom_guard *g, besom_health *health,
+                                          const char **sentence);
 
 /* A key that was a false positive: at most count times, at least count - error times. */
 #define BESOM_OFFENDERS 16

@@ -121,7 +121,8 @@ BESOM_API besom_status besom_adapt_at(besom_filter *f, besom_digest offender,
  * NEEDS_STORE.
  *
  * no_add_at extends the members' fingerprints that match the key, one read for each, and reports
- * where to store it. It is also how a false positive is reported: besom_adapt is UNSUPPORTED.
+ * where to store it. It is also how a false positive is reported: besom_adapt of a bound one is
+ * UNSUPPORTED.
  * Adding a key twice makes two entries. Errors: FULL, RESERVE_FULL, IS_MEMBER, NEEDS_STORE, INVALID
  * (digest_of returned another key's digest). no_matches reports the entries that may be this key's.
  * no_remove_at removes an entry without reading keys; later ranks of its bucket move down by one,

@@ -67,7 +67,7 @@ typedef struct besom_sidecar besom_sidecar;
 /*
  * How the sidecar reaches its table in the application's database: a map from keys of 8 bytes to
  * values, which nothing else uses. size is sizeof(besom_sidecar_log); later versions append
- * members. All but sync, number, close and end_scan are required.
+ * members. All but sync, number, close, end_scan and get are required.
  *
  * put, remove  change a record within txn, a transaction of the application (besom_sidecar_log_to)
  *              or one that update has begun. remove of an absent key is OK.
@@ -84,6 +84,9 @@ typedef struct besom_sidecar besom_sidecar;
  * close        frees ctx.
  * end_scan     the sidecar will not read config.keys to the end (the scan failed, or progress has
  *              cancelled it): release what the scan holds, for example a read transaction.
+ * get          visits the record with this key, if there is one, as the transaction txn sees it, or
+ *              as it is committed if txn is NULL. Without it scan is used, which is slower. It
+ *              tells whether another sidecar has written to the log (besom_sidecar_log_to).
  */
 typedef struct besom_sidecar_log {
   size_t size;
@@ -97,6 +100,8 @@ typedef struct besom_sidecar_log {
   void (*close)(void *ctx);
   void *ctx;
   void (*end_scan)(void *ctx);
+  besom_status (*get)(void *ctx, void *txn, besom_bytes key, besom_table_visit visit,
+                      void *visit_ctx);
 } besom_sidecar_log;
 
 /* -------------------------------------------------------------- opening and closing */
@@ -104,7 +109,7 @@ typedef struct besom_sidecar_log {
 /*
  * filter            NULL or incomplete: kind "scaling" with options "base=aqf,forget=yes", fpr
  *                   0.001, capacity a quarter more than there are keys. Another kind must insert,
- *                   adapt without stored keys, and remove, unless keep_removed is set. A kind that
+ *                   and remove, unless keep_removed is set. A kind that
  *                   does not scale (besom.h: BESOM_CAN_SCALE) is doubled by besom_resize when it is
  *                   full; its false-positive rate grows then. A filter that is loaded stays what
  *                   it is until it is rebuilt; its kind must be the same.
@@ -124,6 +129,13 @@ typedef struct besom_sidecar_log {
  *                   was saved last. Default: 65,536 and half of the keys. UINT64_MAX: only sync and
  *                   close save it.
  * progress          called while open or rebuild read keys; may be NULL.
+ * database_id       NULL: none. Else 16 bytes that identify the database. They must be kept inside
+ *                   it: draw them at random when the database is created. If the file has another
+ *                   id, or none, all keys are read. With a log the log has an id, too.
+ * exact_size_hint   keys->size_hint is the number of keys at open, also if it is 0. If the file has
+ *                   another number, all keys are read. The file has no number, and nothing is
+ *                   compared, with keep_removed, or after a transaction that ended as UNKNOWN. A
+ *                   key that was told of as new twice counts twice: then open reads all keys.
  */
 typedef struct besom_sidecar_config {
   const besom_config *filter;
@@ -134,14 +146,18 @@ typedef struct besom_sidecar_config {
   uint64_t stamp;
   uint64_t checkpoint_items;
   const besom_progress *progress;
+  const uint8_t *database_id;
+  bool exact_size_hint;
 } besom_sidecar_config;
 
 /*
  * Attaches a sidecar. Loads the file at path and replays the log; if there is no valid file, or it
  * does not fit the database, reads all keys (statistics: origin). Nobody may change the table
- * meanwhile, and no transaction may be open in this thread. One process at a time: path with
- * ".lock" appended is the lock file. *reason (reason may be NULL) is a static sentence after an
- * error. If open fails, log.close is not called.
+ * meanwhile, and no transaction may be open in this thread. path is resolved by open: later changes
+ * of the working directory do not matter, and of a symbolic link its target is the file. One
+ * process at a time: the resolved path with ".lock" appended is the lock file. The log names the
+ * file that it belongs to: a second file for one log is LOCKED while the first is open. *reason
+ * (reason may be NULL) is a static sentence after an error. If open fails, log.close is not called.
  *
  * Errors: INVALID, UNKNOWN_KIND, BAD_OPTION, UNSUPPORTED (the kind), LOCKED, CORRUPT (the table of
  * the log has other data), NEWER_VERSION, INCOMPATIBLE (log.number: another writer has committed
@@ -200,8 +216,8 @@ BESOM_API uint64_t besom_sidecar_read_point(const besom_sidecar *s);
  *
  * Errors: IS_MEMBER (the key was told of as new since; nothing has changed), BUSY (more than 4096
  * keys were since, or a rebuild, so that the sidecar does not know; or this thread has a
- * transaction open, whose deletes may be undone; or a checkpoint is being written), RESERVE_FULL,
- * NO_MEMORY. All of these may be ignored.
+ * transaction open, whose deletes may be undone; or the open transaction takes the key out; or a
+ * checkpoint is being written), RESERVE_FULL, NO_MEMORY. All of these may be ignored.
  */
 BESOM_API besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
                                             uint64_t point);
@@ -230,10 +246,12 @@ typedef enum besom_sidecar_outcome {
  * ended as UNKNOWN could still appear after a later one was committed, reopen database and sidecar
  * before that one.
  *
- * Errors: INVALID (insert, remove, log_to, end: no transaction), NOT_FOUND (remove: the key is
- * certainly absent), FULL (insert: the filter cannot grow; log_to: more than 2^26 changes),
- * NO_MEMORY; without a log, the first change after open or sync marks the file as in use: IO,
- * DISK_FULL. If insert fails the application must not commit the key.
+ * Errors: LOCKED (begin; insert and remove without a log: the lock file was removed or replaced, so
+ * that another process may use the file; besom_sidecar_problem), INVALID (insert, remove, log_to,
+ * end: no transaction), NOT_FOUND (remove: the key is certainly absent), FULL (insert: the filter
+ * cannot grow; log_to: more than 2^26 changes), NO_MEMORY; without a log, the first change after
+ * open or sync marks the file as in use: IO, DISK_FULL. If insert fails the application must not
+ * commit the key.
  */
 BESOM_API besom_status besom_sidecar_begin(besom_sidecar *s);
 BESOM_API besom_status besom_sidecar_insert(besom_sidecar *s, const void *key, size_t len);
@@ -245,7 +263,8 @@ BESOM_API besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome
  * record. Call it last before the commit. If it fails the application must abort. end is INVALID
  * for COMMITTED if there are changes that were not logged; the transaction stays open then. Errors:
  * INCOMPATIBLE (log.number: another writer has committed since; besom_sidecar_rebuild, or reopen),
- * and as above.
+ * LOCKED (another sidecar has written to the log; from then on queries are answered true, and
+ * nothing is saved: close, and open again when the other one is closed), and as above.
  */
 BESOM_API besom_status besom_sidecar_log_to(besom_sidecar *s, void *txn);
 
@@ -263,10 +282,13 @@ BESOM_API besom_status besom_sidecar_stamp(besom_sidecar *s, uint64_t stamp);
  * saves it; queries go on meanwhile. Exceptions are dropped. A failure leaves file and filter as
  * they were. Errors: BUSY (a transaction is open, or one has ended as UNKNOWN: until the next is
  * committed, with a log the next that called log_to, the state that the file would belong to is not
- * known), IO, DISK_FULL, NO_MEMORY, and as open (rebuild).
+ * known), LOCKED (as begin and log_to), IO, DISK_FULL, NO_MEMORY, and as open (rebuild).
  */
 BESOM_API besom_status besom_sidecar_sync(besom_sidecar *s);
 BESOM_API besom_status besom_sidecar_rebuild(besom_sidecar *s);
+
+/* Why a call was LOCKED: a static sentence. NULL: none was. */
+BESOM_API const char *besom_sidecar_problem(const besom_sidecar *s);
 
 /* -------------------------------------------------------------- statistics */
 
@@ -276,10 +298,12 @@ typedef enum besom_sidecar_origin {
   BESOM_SIDECAR_NEW = 1,      /* there was no file */
   BESOM_SIDECAR_UNCLEAN = 2,  /* without a log: a process ended without close or sync */
   BESOM_SIDECAR_DAMAGED = 3,  /* the file is not a sidecar, is truncated or damaged */
-  BESOM_SIDECAR_OTHER = 4,    /* the file is of another database, kind of filter or keep_removed */
+  BESOM_SIDECAR_OTHER = 4,    /* the file is of another database, kind of filter or keep_removed,
+                                 or has no id of a database, and config.database_id is given */
   BESOM_SIDECAR_LOG_ENDS = 5, /* the log does not continue the file: one of them is older */
   BESOM_SIDECAR_BYPASSED = 6, /* the stamp is another: somebody has changed the database */
   BESOM_SIDECAR_REBUILT = 7,  /* by besom_sidecar_rebuild */
+  BESOM_SIDECAR_COUNT = 8,    /* the database has another number of keys than the file */
 } besom_sidecar_origin;
 
 /* Numbers of events are since open. */
@@ -299,6 +323,7 @@ typedef struct besom_sidecar_statistics {
   uint64_t forgotten;             /* reports that were dropped for newer ones */
   uint64_t checkpoints, failed_checkpoints;
   uint64_t logged; /* changes in the log since the last checkpoint */
+  uint64_t left;   /* removed keys whose fingerprint is left: they were reported before */
 } besom_sidecar_statistics;
 
 BESOM_API besom_status besom_sidecar_stats_sized(const besom_sidecar *s,

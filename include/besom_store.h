@@ -139,6 +139,12 @@ typedef struct besom_store_statistics {
  * read_only      whether it is open for reading only, beside another process that may change it.
  *                Then a guard compares commit_number before and after each read: while it stays the
  *                same, all reads show the same state. All changes are READ_ONLY.
+ * recover        after a commit or sync that failed: makes a database that refuses all writes until
+ *                it is reopened ready for them, or gives it more room. An open transaction stays as
+ *                it is. Nobody else uses the store meanwhile, and no cursor is open. OK: it is
+ *                worth trying again. After an error reads go on, if they can.
+ * backup         copies what is committed into a directory that does not exist, durably, beside
+ *                reads and changes.
  *
  * Errors of all: IO, NO_MEMORY, READ_ONLY, DISK_FULL, INVALID (a key or value that is too long for
  * it), BUSY (too many reads at once).
@@ -171,6 +177,8 @@ typedef struct besom_store_ops {
   besom_status (*table_cursor)(besom_store *store, besom_table table, besom_bytes from,
                                besom_bytes to, besom_cursor **out);
   bool (*read_only)(const besom_store *store);
+  besom_status (*recover)(besom_store *store);
+  besom_status (*backup)(besom_store *store, const char *directory);
 } besom_store_ops;
 
 /* What every store begins with. */
@@ -224,6 +232,8 @@ typedef struct besom_write {
  * close          frees it.
  * bytes          space in use; may be NULL, as may directory and cursor.
  * read_only      as in besom_store_ops; may be NULL.
+ * recover        as in besom_store_ops; may be NULL. bytes: about how much is to be written.
+ * backup         as in besom_store_ops; may be NULL.
  * cursor         the keys that scan visits, as they are now. from and to are borrowed for the call.
  *
  * A transaction is kept in memory until commit, and then written at once. Without one each change
@@ -246,6 +256,8 @@ typedef struct besom_ordered_ops {
   uint64_t (*bytes)(const void *db);
   besom_status (*cursor)(void *db, besom_bytes from, besom_bytes to, besom_cursor **out);
   bool (*read_only)(const void *db);
+  besom_status (*recover)(void *db, uint64_t bytes);
+  besom_status (*backup)(void *db, const char *directory);
 } besom_ordered_ops;
 
 /*
@@ -275,8 +287,10 @@ BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *d
  *            store must exist. A guard over it is read-only: see besom_guard_refresh.
  */
 typedef struct besom_lmdb_options {
-  uint64_t map_size; /* maximum size on disk; beyond it: DISK_FULL. Default 64 GiB, not allocated */
-  bool read_ahead;   /* let the system read ahead: for data that fits in memory */
+  /* Maximum size on disk; beyond it: DISK_FULL. Default 64 GiB, not allocated. besom_guard_sync
+     doubles it if acknowledged changes do not fit (BESOM_DURABLE_SYNC). */
+  uint64_t map_size;
+  bool read_ahead; /* let the system read ahead: for data that fits in memory */
   const besom_allocator *allocator;
   bool no_sync;
   bool read_only;
@@ -309,12 +323,15 @@ static inline besom_status besom_store_rocksdb(const char *directory,
 
 /*
  * Redis or Valkey, as durable as that server is. address: "host:port" or the path of a socket. All
- * keys get the prefix.
+ * keys get the prefix. If the data vanish, calls return IO from the next write on, or the next read
+ * that finds nothing. If the server may evict keys, *reason is a warning after OK; or, if
+ * refuse_eviction is set, open is UNSUPPORTED.
  */
 typedef struct besom_redis_options {
   uint32_t timeout_ms; /* of connecting and of a reply; default 5000 */
   const char *password;
   const besom_allocator *allocator;
+  bool refuse_eviction;
 } besom_redis_options;
 BESOM_API besom_status besom_store_redis_sized(const char *address, const char *prefix,
                                                const besom_redis_options *options, size_t size,

@@ -44,6 +44,7 @@ typedef enum besom_status {
   BESOM_RESERVE_FULL = 20,  /* the memory set aside for adaptation is used up */
   BESOM_DISK_FULL = 21,     /* the disk, or the store's own size limit, has no room */
   BESOM_EVICTED = 22,       /* besom_adapt succeeded, and an older report was dropped for it */
+  BESOM_NO_CHECKPOINT = 23, /* closed, nothing is lost, but the next open must read all keys */
 } besom_status;
 
 /* -------------------------------------------------------------- keys, memory, streams */
@@ -84,6 +85,17 @@ typedef struct besom_source {
   uint64_t size_hint;
   void *ctx;
 } besom_source;
+
+/*
+ * A stream of keys with values, for maplets (besom_map.h): next returns BESOM_OK, a key (borrowed
+ * until the following call) and its value, BESOM_END, or any other status, as besom_source.
+ */
+typedef struct besom_pair_source {
+  besom_status (*next)(void *ctx, besom_bytes *key, uint64_t *value);
+  besom_status (*rewind)(void *ctx);
+  uint64_t size_hint;
+  void *ctx;
+} besom_pair_source;
 
 /* A stream of digests: next fills up to cap of them and sets *n >= 1, or returns BESOM_END. */
 typedef struct besom_digest_source {

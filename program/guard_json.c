@@ -46,6 +46,8 @@ static const member counts[] = {
     MEMBER(full_puts),
     MEMBER(unwritten),
     MEMBER(bypassed),
+    MEMBER(exceptions),
+    MEMBER(exceptions_forgotten),
 };
 
 static const member flags[] = {MEMBER(migrating), MEMBER(migration_pending)};
@@ -92,4 +94,33 @@ void guard_json_print(FILE *out, const besom_guard_statistics *stats,
     print_offender(out, &offenders[i]);
   }
   fputs("]}", out);
+}
+
+/* ------------------------------------------------------------------ Prometheus */
+
+static void print_label(FILE *out, const char *name, const char *directory) {
+  fprintf(out, "besom_%s{directory=\"", name);
+  for (const char *c = directory; *c; c++) {
+    if (*c == '"' || *c == '\\') fputc('\\', out);
+    fputs(*c == '\n' ? "\\n" : (char[2]){*c, 0}, out);
+  }
+  fputs("\"} ", out);
+}
+
+void guard_prometheus_print(FILE *out, const besom_guard_statistics *stats, besom_health health,
+                            const char *directory) {
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    print_label(out, counts[i].name, directory);
+    fprintf(out, "%llu\n", (unsigned long long)*(const uint64_t *)value_of(stats, &counts[i]));
+  }
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    print_label(out, flags[i].name, directory);
+    fprintf(out, "%d\n", *(const bool *)value_of(stats, &flags[i]));
+  }
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+    print_label(out, rates[i].name, directory);
+    fprintf(out, "%.6g\n", *(const double *)value_of(stats, &rates[i]));
+  }
+  print_label(out, "health", directory);
+  fprintf(out, "%d\n", (int)health);
 }

@@ -1,4 +1,4 @@
-/* The statistics of a guard as JSON. */
+/* The statistics of a guard as JSON, and for Prometheus. */
 #ifndef PROGRAM_GUARD_JSON_H
 #define PROGRAM_GUARD_JSON_H
 
@@ -13,5 +13,12 @@
  */
 void guard_json_print(FILE *out, const besom_guard_statistics *stats,
                       const besom_offender *offenders, size_t offender_count);
+
+/*
+ * Prints one line per member in the text format of Prometheus: besom_NAME{directory="..."} VALUE,
+ * and besom_health.
+ */
+void guard_prometheus_print(FILE *out, const besom_guard_statistics *stats, besom_health health,
+                            const char *directory);
 
 #endif

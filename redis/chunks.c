@@ -3,27 +3,20 @@
 #include <string.h>
 
 #include "config.h"
+#include "little_endian.h"
+#include "stream.h"
 
 #define MAGIC "BAF1"
+#define EXTENDED_VERSION '2' /* of chunks of extended streams (stream.h) */
 #define MAGIC_LEN 4
 #define HEAD_LEN (MAGIC_LEN + 16)
 #define CHECK_LEN 8
-#define PREFIX_LEN 8 /* max_capacity, before the filter */
 
 /* AF.SCANDUMP makes a pass over the filter per chunk, so large filters have larger chunks. */
 #define MAX_CHUNKS 64
+#define MAX_STREAM (UINT64_C(1) << 60) /* bytes */
 /* A reply of Redis cannot be arbitrarily long. */
 #define MAX_CHUNK_BYTES (256ull << 20)
-
-static void put64(char *to, uint64_t number) {
-  for (int i = 0; i < 8; i++) to[i] = (char)(number >> 8 * i);
-}
-
-static uint64_t get64(const char *from) {
-  uint64_t number = 0;
-  for (int i = 0; i < 8; i++) number |= (uint64_t)(unsigned char)from[i] << 8 * i;
-  return number;
-}
 
 static uint64_t checksum(const char *data, size_t len) {
   uint64_t sum = 0xcbf29ce484222325u;
@@ -33,14 +26,6 @@ static uint64_t checksum(const char *data, size_t len) {
 
 /* ------------------------------------------------------------------ writing */
 
-static besom_status write_stream(const struct af *af, const besom_sink *sink) {
-  if (!af->filter) return sink->write(sink->ctx, af->incoming.data, af->incoming.len);
-  char prefix[PREFIX_LEN];
-  put64(prefix, af->max_capacity);
-  besom_status status = sink->write(sink->ctx, prefix, sizeof prefix);
-  return status == BESOM_OK ? besom_save(af->filter, sink) : status;
-}
-
 static besom_status count_bytes(void *total, const void *data, size_t len) {
   (void)data;
   *(uint64_t *)total += len;
@@ -49,8 +34,8 @@ static besom_status count_bytes(void *total, const void *data, size_t len) {
 
 static besom_status stream_len(const struct af *af, uint64_t *total) {
   *total = 0;
-  besom_status status = write_stream(af, &(besom_sink){count_bytes, total});
-  if (!af->filter) *total = af->incoming_len;
+  besom_status status = stream_write(af, &(besom_sink){count_bytes, total});
+  if (!af_has_value(af)) *total = af->incoming_len;
   return status;
 }
 
@@ -60,17 +45,18 @@ static uint64_t chunk_len(uint64_t total) {
   return len < MAX_CHUNK_BYTES ? len : MAX_CHUNK_BYTES;
 }
 
-static bool chunk_begin(struct bytes *chunk, uint64_t total, uint64_t from) {
+static bool chunk_begin(struct bytes *chunk, bool extended, uint64_t total, uint64_t from) {
   char head[HEAD_LEN] = MAGIC;
-  put64(head + MAGIC_LEN, total);
-  put64(head + MAGIC_LEN + 8, from);
+  if (extended) head[MAGIC_LEN - 1] = EXTENDED_VERSION;
+  put_le(head + MAGIC_LEN, total, 8);
+  put_le(head + MAGIC_LEN + 8, from, 8);
   chunk->len = 0;
   return bytes_append(chunk, head, sizeof head);
 }
 
 static bool chunk_end(struct bytes *chunk) {
   char sum[CHECK_LEN];
-  put64(sum, checksum(chunk->data, chunk->len));
+  put_le(sum, checksum(chunk->data, chunk->len), 8);
   return bytes_append(chunk, sum, sizeof sum);
 }
 
@@ -99,16 +85,23 @@ besom_status chunk_at(const struct af *af, uint64_t from, struct bytes *chunk, u
   uint64_t len = chunk_len(total);
   struct window window = {
       .from = from, .to = len < total - from ? from + len : total, .out = chunk};
-  if (!chunk_begin(chunk, total, from)) return BESOM_NO_MEMORY;
-  status = write_stream(af, &(besom_sink){copy_window, &window});
+  if (!chunk_begin(chunk, stream_is_extended(af), total, from)) return BESOM_NO_MEMORY;
+  status = stream_write(af, &(besom_sink){copy_window, &window});
   if (status != BESOM_OK && status != BESOM_CANCELLED) return status;
   *next = window.to;
   return chunk_end(chunk) ? BESOM_OK : BESOM_NO_MEMORY;
 }
 
+besom_status chunk_make(uint64_t total, uint64_t from, const void *data, size_t len,
+                        struct bytes *chunk) {
+  bool ok = chunk_begin(chunk, true, total, from) && bytes_append(chunk, data, len);
+  return ok && chunk_end(chunk) ? BESOM_OK : BESOM_NO_MEMORY;
+}
+
 /* Cuts a stream into chunks in one pass. */
 struct splitter {
   uint64_t total, at, max_bytes;
+  bool extended;
   struct bytes chunk;
   RedisModuleString *key;
   chunk_callback call;
@@ -118,7 +111,7 @@ struct splitter {
 static besom_status emit(struct splitter *s) {
   if (!chunk_end(&s->chunk)) return BESOM_NO_MEMORY;
   if (!s->call(s->ctx, s->key, s->at, &s->chunk)) return BESOM_CANCELLED;
-  return chunk_begin(&s->chunk, s->total, s->at) ? BESOM_OK : BESOM_NO_MEMORY;
+  return chunk_begin(&s->chunk, s->extended, s->total, s->at) ? BESOM_OK : BESOM_NO_MEMORY;
 }
 
 static besom_status split(void *ctx, const void *data, size_t len) {
@@ -137,12 +130,12 @@ static besom_status split(void *ctx, const void *data, size_t len) {
 
 besom_status each_chunk(const struct af *af, RedisModuleString *key, chunk_callback call,
                         void *ctx) {
-  struct splitter s = {.key = key, .call = call, .ctx = ctx};
+  struct splitter s = {.extended = stream_is_extended(af), .key = key, .call = call, .ctx = ctx};
   besom_status status = stream_len(af, &s.total);
   if (status != BESOM_OK) return status;
   s.max_bytes = chunk_len(s.total);
-  if (!chunk_begin(&s.chunk, s.total, 0)) return BESOM_NO_MEMORY;
-  status = write_stream(af, &(besom_sink){split, &s});
+  if (!chunk_begin(&s.chunk, s.extended, s.total, 0)) return BESOM_NO_MEMORY;
+  status = stream_write(af, &(besom_sink){split, &s});
   if (status == BESOM_OK && s.chunk.len > HEAD_LEN) status = emit(&s);
   bytes_free(&s.chunk);
   return status;
@@ -152,26 +145,15 @@ besom_status each_chunk(const struct af *af, RedisModuleString *key, chunk_callb
 
 besom_status chunk_parse(const char *data, size_t len, struct chunk *chunk) {
   if (len <= HEAD_LEN + CHECK_LEN || memcmp(data, MAGIC, MAGIC_LEN - 1) != 0) return BESOM_CORRUPT;
-  if (data[MAGIC_LEN - 1] != MAGIC[MAGIC_LEN - 1]) return BESOM_NEWER_VERSION;
-  if (get64(data + len - CHECK_LEN) != checksum(data, len - CHECK_LEN)) return BESOM_CORRUPT;
-  *chunk = (struct chunk){.total = get64(data + MAGIC_LEN),
-                          .from = get64(data + MAGIC_LEN + 8),
+  char version = data[MAGIC_LEN - 1];
+  if (version != MAGIC[MAGIC_LEN - 1] && version != EXTENDED_VERSION) return BESOM_NEWER_VERSION;
+  if (get_le(data + len - CHECK_LEN, 8) != checksum(data, len - CHECK_LEN)) return BESOM_CORRUPT;
+  *chunk = (struct chunk){.total = get_le(data + MAGIC_LEN, 8),
+                          .from = get_le(data + MAGIC_LEN + 8, 8),
                           .data = data + HEAD_LEN,
                           .len = len - HEAD_LEN - CHECK_LEN};
-  bool fits = chunk->from <= chunk->total && chunk->len <= chunk->total - chunk->from;
+  /* greater lengths are marks in RDB files */
+  bool sound = chunk->total <= MAX_STREAM || chunk->total == INCOMPLETE_MARK;
+  bool fits = sound && chunk->from <= chunk->total && chunk->len <= chunk->total - chunk->from;
   return fits ? BESOM_OK : BESOM_CORRUPT;
-}
-
-besom_status load_incoming(struct af *af) {
-  const struct bytes *in = &af->incoming;
-  if (in->len < PREFIX_LEN) return BESOM_CORRUPT;
-  besom_status status =
-      besom_load(in->data + PREFIX_LEN, in->len - PREFIX_LEN, &redis_allocator, &af->filter);
-  if (status == BESOM_OK) status = check_kind(af->filter);
-  if (status != BESOM_OK) return status;
-  af->max_capacity = get64(in->data);
-  bytes_free(&af->incoming);
-  af->incoming_len = 0;
-  af_refresh(af);
-  return BESOM_OK;
 }

@@ -1,11 +1,10 @@
 /*
  * chunks.h - a value as a sequence of chunks, for AF.SCANDUMP, AF.LOADCHUNK and the AOF.
  *
- * The stream of a value is max_capacity (8 bytes, little-endian), then the filter as besom_save
- * writes it. A chunk holds a part of the stream:
+ * A chunk holds a part of the stream of a value (stream.h):
  *
  *     offset    size
- *     0         4     "BAF1"
+ *     0         4     "BAF1"; "BAF2" if the stream is an extended one
  *     4         8     length of the stream
  *     12        8     offset of this chunk in the stream
  *     20        n     bytes of the stream
@@ -25,6 +24,10 @@
  */
 besom_status chunk_at(const struct af *af, uint64_t from, struct bytes *chunk, uint64_t *next);
 
+/* Appends a chunk of an extended stream to an empty buffer. Errors: NO_MEMORY. */
+besom_status chunk_make(uint64_t total, uint64_t from, const void *data, size_t len,
+                        struct bytes *chunk);
+
 /* Gets a chunk and the offset after it. Returns false to stop. */
 typedef bool (*chunk_callback)(void *ctx, RedisModuleString *key, uint64_t next,
                                const struct bytes *chunk);
@@ -38,10 +41,10 @@ struct chunk {
   size_t len;
 };
 
-/* Errors: CORRUPT (damaged, or not a chunk), NEWER_VERSION. */
+/*
+ * Errors: CORRUPT (damaged, or not a chunk), NEWER_VERSION. A total of INCOMPLETE_MARK says that
+ * the value is marked incomplete; the one byte of such a chunk means nothing.
+ */
 besom_status chunk_parse(const char *data, size_t len, struct chunk *chunk);
-
-/* Makes the filter from the complete stream in af->incoming. On failure the value is unchanged. */
-besom_status load_incoming(struct af *af);
 
 #endif

@@ -11,6 +11,10 @@ int reply_lookup_error(RedisModuleCtx *ctx, enum lookup lookup) {
     return RedisModule_ReplyWithError(ctx, "ERR no such key");
   case WRONG_TYPE:
     return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
+  case MARKED:
+    return RedisModule_ReplyWithError(
+        ctx, "ERR the filter is incomplete, because a part of it was refused in the AOF file or "
+             "from the master: restore the key from a dump, or delete it and add all items again");
   default:
     return RedisModule_ReplyWithError(ctx,
                                       "ERR the filter is incomplete: send its remaining chunks "
@@ -34,8 +38,7 @@ struct af *require_for_write(RedisModuleCtx *ctx, RedisModuleString *key) {
   return NULL;
 }
 
-/* The statuses that have a remedy on the server; NULL for the others. */
-static const char *error_of_status(besom_status status) {
+const char *error_of_status(besom_status status) {
   switch (status) {
   case BESOM_NO_MEMORY:
     return "OOM not enough memory for the filter: raise maxmemory or besom.max-filter-bytes, or "

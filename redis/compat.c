@@ -1,6 +1,7 @@
 #include "compat.h"
 
 #include "command_table.h"
+#include "redisbloom.h"
 
 /* ------------------------------------------------------------------ the commands */
 
@@ -31,6 +32,9 @@ static RedisModuleCommandArg cf_insert_args[] = {KEY,
                                                  ITEMS("ITEMS"),
                                                  {0}};
 
+static RedisModuleCommandArg load_args[] = {
+    KEY, {.name = "dump", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1}, {0}};
+
 #define EACH "O(N) for N items"
 #define WHOLE "O(N) for a filter of N bytes"
 
@@ -54,8 +58,13 @@ static const struct command bf_commands[] = {
     {"bf.info", bf_info_command, "readonly", -2, reads, info_args,
      "Returns information about a filter", "O(1)", "besom bloom read slow"},
     {"bf.scandump", bf_scandump_command, "readonly", 3, reads, scandump_args,
-     "Returns a chunk of a serialized filter", WHOLE, "besom bloom read slow"},
-    {"bf.loadchunk", compat_loadchunk_command, SLOW_ADD, 4, inserts, loadchunk_args,
+     "Returns a chunk of a serialized filter", WHOLE, "besom bloom read slow dangerous"},
+    {"bf.debug", bf_debug_command, "readonly", 2, reads, key_only,
+     "Returns information about the layers of a filter", "O(N) for N layers",
+     "besom bloom read slow"},
+    {"bf.load", bf_load_command, SLOW_ADD, 3, inserts, load_args,
+     "Refuses a filter that valkey-bloom has saved", "O(1)", "besom bloom write slow"},
+    {"bf.loadchunk", bf_loadchunk_command, SLOW_ADD, 4, inserts, loadchunk_args,
      "Restores a filter from the chunks of BF.SCANDUMP", WHOLE, "besom bloom write slow"},
 };
 
@@ -83,8 +92,12 @@ static const struct command cf_commands[] = {
     {"cf.info", cf_info_command, "readonly", 2, reads, key_only,
      "Returns information about a filter", "O(1)", "besom cuckoo read slow"},
     {"cf.scandump", cf_scandump_command, "readonly", 3, reads, scandump_args,
-     "Returns a chunk of a serialized filter", WHOLE, "besom cuckoo read slow"},
-    {"cf.loadchunk", compat_loadchunk_command, SLOW_ADD, 4, inserts, loadchunk_args,
+     "Returns a chunk of a serialized filter", WHOLE, "besom cuckoo read slow dangerous"},
+    {"cf.debug", cf_debug_command, "readonly", 2, reads, key_only,
+     "Returns information about a filter", "O(1)", "besom cuckoo read slow"},
+    {"cf.compact", cf_compact_command, "write", 2, updates, key_only,
+     "Has no effect: filters are always compact", "O(1)", "besom cuckoo write slow"},
+    {"cf.loadchunk", cf_loadchunk_command, SLOW_ADD, 4, inserts, loadchunk_args,
      "Restores a filter from the chunks of CF.SCANDUMP", WHOLE, "besom cuckoo write slow"},
 };
 
@@ -127,6 +140,12 @@ int compat_configure(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 int compat_register(RedisModuleCtx *ctx) {
   const char *failed;
   if (!enabled) return REDISMODULE_OK;
+  if (redisbloom_register(ctx) != REDISMODULE_OK) {
+    RedisModule_Log(ctx, "warning",
+                    "besom: compat yes: the types MBbloom-- and MBbloomCF exist already, because "
+                    "RedisBloom is loaded: load besom without compat, or do not load RedisBloom");
+    return REDISMODULE_ERR;
+  }
   category_add(ctx, "bloom");
   category_add(ctx, "cuckoo");
   if (commands_add(ctx, bf_commands, sizeof bf_commands / sizeof *bf_commands, &failed) ==

@@ -50,6 +50,8 @@ int compat_add_items(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleStr
 const char *compat_parse(RedisModuleString *string, long long min, long long max,
                          const char *not_a_number, const char *out_of_range, long long *number);
 
+/* Replies with an error in the arguments of a RESERVE command. */
+int compat_refuse_reserve(RedisModuleCtx *ctx, RedisModuleString *key, const char *error);
 /* Creates a filter if the key is free, and replies. */
 int compat_reserve(RedisModuleCtx *ctx, RedisModuleString *key, const struct filter_config *config);
 
@@ -69,9 +71,12 @@ struct af *compat_require(RedisModuleCtx *ctx, RedisModuleString *key);
 /* For keys of another type the answer is no: only writes reply with WRONGTYPE. */
 int compat_exists_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int compat_mexists_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+/* A value with frozen layers only is dumped as RedisBloom does, which can load it again. */
 int compat_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
-                    const char *bad_iterator);
-int compat_loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+                    enum frozen_family family, const char *bad_iterator);
+/* Chunks of this module and of RedisBloom. */
+int compat_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                     enum frozen_family family);
 
 /* ------------------------------------------------------------------ commands */
 
@@ -80,6 +85,9 @@ int bf_add_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bf_madd_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bf_insert_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bf_info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int bf_debug_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int bf_load_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int bf_loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int bf_scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 int cf_reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
@@ -90,6 +98,9 @@ int cf_insertnx_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 int cf_del_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int cf_count_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int cf_info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cf_debug_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cf_compact_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int cf_loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int cf_scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 #endif

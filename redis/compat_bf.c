@@ -1,5 +1,6 @@
 /* BF.*: a filter as RedisBloom's Bloom filter. An item that is answered yes is not added again. */
 #include "compat.h"
+#include "config.h"
 
 /* ------------------------------------------------------------------ arguments */
 
@@ -46,7 +47,9 @@ static const char *check_growth(struct bf_options *o) {
 }
 
 static struct bf_options default_options(void) {
-  return (struct bf_options){.config = default_config(), .create = true};
+  struct bf_options o = {.config = default_config(), .create = true};
+  o.config.capacity = config_default_bf_capacity();
+  return o;
 }
 
 /* ------------------------------------------------------------------ BF.RESERVE */
@@ -71,7 +74,7 @@ int bf_reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
   if (argc > 7) return RedisModule_WrongArity(ctx);
   struct bf_options o = default_options();
   const char *error = parse_reserve(argv, argc, &o);
-  if (error) return RedisModule_ReplyWithError(ctx, error);
+  if (error) return compat_refuse_reserve(ctx, argv[1], error);
   return compat_reserve(ctx, argv[1], &o.config);
 }
 
@@ -149,7 +152,7 @@ int bf_info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (!af) return REDISMODULE_OK;
   struct shape shape = af_shape(af);
   const struct compat_field fields[] = {
-      {"Capacity", "CAPACITY", .value = shape.capacity},
+      {"Capacity", "CAPACITY", .value = shape.nominal_capacity},
       {"Size", "SIZE", .value = af_bytes(af)},
       {"Number of filters", "FILTERS", .value = shape.layers},
       {"Number of items inserted", "ITEMS", .value = af->items},
@@ -159,5 +162,72 @@ int bf_info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 int bf_scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-  return compat_scandump(ctx, argv, argc, "Second argument must be numeric");
+  return compat_scandump(ctx, argv, argc, FROZEN_BLOOM, "Second argument must be numeric");
+}
+
+int bf_loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  return compat_loadchunk(ctx, argv, argc, FROZEN_BLOOM);
+}
+
+/* ------------------------------------------------------------------ BF.DEBUG */
+
+static void reply_layer(RedisModuleCtx *ctx, uint64_t bytes, uint64_t bits, unsigned hashes,
+                        unsigned width, uint64_t capacity, uint64_t items, double rate) {
+  RedisModuleString *text = RedisModule_CreateStringPrintf(
+      ctx, "bytes:%llu bits:%llu hashes:%u hashwidth:%u capacity:%llu size:%llu ratio:%g",
+      (unsigned long long)bytes, (unsigned long long)bits, hashes, width,
+      (unsigned long long)capacity, (unsigned long long)items, rate);
+  RedisModule_ReplyWithString(ctx, text);
+  RedisModule_FreeString(ctx, text);
+}
+
+static long reply_frozen_layers(RedisModuleCtx *ctx, const struct frozen *f) {
+  for (uint32_t i = 0; i < f->layers; i++) {
+    const struct frozen_layer *l = &f->layer[i];
+    reply_layer(ctx, l->bytes, l->bytes * 8, l->hashes, f->options & 4 ? 64 : 32, l->capacity,
+                l->items, l->error);
+  }
+  return (long)f->layers;
+}
+
+/* The fingerprints of a layer are its bits; a digest of 128 bits is its one hash. */
+static long reply_layers(RedisModuleCtx *ctx, const besom_filter *filter, bool grows) {
+  const besom_filter *layer = filter;
+  long n = 0;
+  for (; layer && (layer = grows ? besom_layer(filter, (uint64_t)n) : layer); n++) {
+    besom_statistics stats = {0};
+    besom_stats(layer, &stats);
+    reply_layer(ctx, stats.bytes, stats.slots * stats.width, 1, 128, stats.capacity, stats.keys,
+                stats.fpr_at_capacity);
+    if (!grows) return 1;
+  }
+  return n;
+}
+
+int bf_debug_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  (void)argc;
+  struct af *af = compat_require(ctx, argv[1]);
+  if (!af) return REDISMODULE_OK;
+  RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
+  RedisModuleString *size =
+      RedisModule_CreateStringPrintf(ctx, "size:%llu", (unsigned long long)af->items);
+  RedisModule_ReplyWithString(ctx, size);
+  RedisModule_FreeString(ctx, size);
+  long n = 1;
+  if (af->frozen) n += reply_frozen_layers(ctx, af->frozen);
+  besom_filter *view = af_view(af);
+  n += reply_layers(ctx, view, af->abilities & BESOM_CAN_SCALE);
+  af_end_view(af, view);
+  RedisModule_ReplySetArrayLength(ctx, n);
+  return REDISMODULE_OK;
+}
+
+/* ------------------------------------------------------------------ BF.LOAD */
+
+/* Only AOF files of valkey-bloom have it. */
+int bf_load_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  (void)argc;
+  mark_if_replayed(ctx, argv[1], "BF.LOAD of valkey-bloom cannot be read");
+  return RedisModule_ReplyWithError(ctx, "ERR filters of valkey-bloom cannot be loaded: add the "
+                                         "items again (docs/redisbloom.md)");
 }

@@ -41,7 +41,7 @@ int cf_reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
   struct filter_config config = default_config();
   struct cf_options o = {.bucket_size = CF_BUCKET_SIZE, .expansion = -1};
   const char *error = parse_reserve(argv, argc, &o);
-  if (error) return RedisModule_ReplyWithError(ctx, error);
+  if (error) return compat_refuse_reserve(ctx, argv[1], error);
   config.capacity = (uint64_t)o.capacity;
   if (o.expansion > 0) config.expansion = (uint32_t)o.expansion;
   config.nonscaling = o.expansion == 0;
@@ -158,7 +158,7 @@ int cf_del_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   (void)argc;
   struct af *af;
   enum lookup found = lookup_for_write(ctx, argv[1], &af);
-  if (found == INCOMPLETE) return reply_lookup_error(ctx, found);
+  if (found == INCOMPLETE || found == MARKED) return reply_lookup_error(ctx, found);
   if (found != FOUND) return RedisModule_ReplyWithError(ctx, "Not found");
   besom_status status = af_remove(af, bytes_of(argv[2]));
   if (status == BESOM_NOT_FOUND) return RedisModule_ReplyWithBool(ctx, false);
@@ -176,28 +176,77 @@ int cf_count_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 /* ------------------------------------------------------------------ information */
 
-/* The slots of the filter are reported as buckets of one slot. */
+/* What RedisBloom says about a cuckoo filter. */
+struct cf_numbers {
+  uint64_t buckets, deletes;
+  unsigned bucket_size, max_iterations;
+};
+
+/* The slots of a filter of this module are reported as buckets of one slot. */
+static struct cf_numbers cf_numbers_of(const struct af *af) {
+  const struct frozen *f = af->frozen;
+  if (f && f->family == FROZEN_CUCKOO)
+    return (struct cf_numbers){f->buckets, f->deletes, f->bucket_size, f->max_iterations};
+  return (struct cf_numbers){af_stats(af).slots, af->deleted, 1, CF_MAX_ITERATIONS};
+}
+
 int cf_info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   (void)argc;
   struct af *af = compat_require(ctx, argv[1]);
   if (!af) return REDISMODULE_OK;
-  besom_statistics stats;
-  besom_status status = besom_stats(af->filter, &stats);
-  if (status != BESOM_OK) return reply_status(ctx, status);
   struct shape shape = af_shape(af);
+  struct cf_numbers cf = cf_numbers_of(af);
   const struct compat_field fields[] = {
       {"Size", .value = af_bytes(af)},
-      {"Number of buckets", .value = stats.slots},
+      {"Number of buckets", .value = cf.buckets},
       {"Number of filters", .value = shape.layers},
       {"Number of items inserted", .value = af->items},
-      {"Number of items deleted", .value = af->deleted},
-      {"Bucket size", .value = 1},
+      {"Number of items deleted", .value = cf.deletes},
+      {"Bucket size", .value = cf.bucket_size},
       {"Expansion rate", .value = shape.expansion},
-      {"Max iterations", .value = CF_MAX_ITERATIONS},
+      {"Max iterations", .value = cf.max_iterations},
   };
   return compat_reply_info(ctx, fields, sizeof fields / sizeof *fields, NULL);
 }
 
+int cf_debug_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  (void)argc;
+  struct af *af = compat_require(ctx, argv[1]);
+  if (!af) return REDISMODULE_OK;
+  struct shape shape = af_shape(af);
+  struct cf_numbers cf = cf_numbers_of(af);
+  RedisModuleString *text = RedisModule_CreateStringPrintf(
+      ctx,
+      "bktsize:%u buckets:%llu items:%llu deletes:%llu filters:%llu max_iterations:%u expansion:%u",
+      cf.bucket_size, (unsigned long long)cf.buckets, (unsigned long long)af->items,
+      (unsigned long long)cf.deletes, (unsigned long long)shape.layers, cf.max_iterations,
+      shape.expansion);
+  RedisModule_ReplyWithString(ctx, text);
+  RedisModule_FreeString(ctx, text);
+  return REDISMODULE_OK;
+}
+
+/* A filter of this module has no layers to compact; a frozen one is compacted by CF.DEL. */
+int cf_compact_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  (void)argc;
+  struct af *af;
+  enum lookup found = lookup_for_read(ctx, argv[1], &af);
+  if (found == INCOMPLETE || found == MARKED) return reply_lookup_error(ctx, found);
+  if (found != FOUND) return RedisModule_ReplyWithError(ctx, "Cuckoo filter was not found");
+  return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* RedisBloom does not dump an empty filter. */
 int cf_scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-  return compat_scandump(ctx, argv, argc, "Invalid position");
+  struct af *af;
+  if (lookup_for_read(ctx, argv[1], &af) == FOUND && af->items == 0) {
+    RedisModule_ReplyWithArray(ctx, 2);
+    RedisModule_ReplyWithLongLong(ctx, 0);
+    return RedisModule_ReplyWithNull(ctx);
+  }
+  return compat_scandump(ctx, argv, argc, FROZEN_CUCKOO, "Invalid position");
+}
+
+int cf_loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  return compat_loadchunk(ctx, argv, argc, FROZEN_CUCKOO);
 }

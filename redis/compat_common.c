@@ -1,6 +1,7 @@
 /* What the commands BF.* and CF.* share. */
 #include "chunks.h"
 #include "compat.h"
+#include "redisbloom.h"
 
 /* ------------------------------------------------------------------ arguments */
 
@@ -12,21 +13,28 @@ const char *compat_parse(RedisModuleString *string, long long min, long long max
 
 /* ------------------------------------------------------------------ adding */
 
+int compat_refuse_reserve(RedisModuleCtx *ctx, RedisModuleString *key, const char *error) {
+  struct af *af;
+  if (lookup_for_read(ctx, key, &af) == MISSING) mark_if_replayed(ctx, key, error);
+  return RedisModule_ReplyWithError(ctx, error);
+}
+
 int compat_reserve(RedisModuleCtx *ctx, RedisModuleString *key,
                    const struct filter_config *config) {
   struct af *af;
   enum lookup found = lookup_for_read(ctx, key, &af);
   if (found == WRONG_TYPE) return reply_lookup_error(ctx, found);
   if (found != MISSING) return RedisModule_ReplyWithError(ctx, BLOOM_EXISTS);
-  if (!create_filter(ctx, key, config)) return REDISMODULE_OK;
-  return RedisModule_ReplyWithSimpleString(ctx, "OK");
+  if (create_filter(ctx, key, config)) return RedisModule_ReplyWithSimpleString(ctx, "OK");
+  mark_if_replayed(ctx, key, "the filter cannot be reserved");
+  return REDISMODULE_OK;
 }
 
 static struct af *require_for_add(RedisModuleCtx *ctx, RedisModuleString *key,
-                                  const struct compat_add *add) {
+                                  RedisModuleString **items, int n, const struct compat_add *add) {
   struct af *af;
   enum lookup found = lookup_for_write(ctx, key, &af);
-  if (found == FOUND) return af;
+  if (found == FOUND) return attach_filter_for(ctx, key, af, items, n, add->mode) ? af : NULL;
   if (found == MISSING && add->create) return create_filter(ctx, key, &add->config);
   if (found == MISSING)
     RedisModule_ReplyWithError(ctx, BLOOM_NOT_FOUND);
@@ -41,23 +49,27 @@ static long add_until_stop(RedisModuleCtx *ctx, RedisModuleString *key, struct a
   RedisModuleString **effective = RedisModule_Alloc((size_t)n * sizeof *effective);
   size_t n_effective = 0;
   bool go_on = true;
+  besom_status status = BESOM_OK;
   int i = 0;
   begin_change(ctx);
   for (; i < n && go_on; i++) {
-    bool missing, changed;
-    besom_status status = af_add(af, bytes_of(items[i]), add->mode, &missing, &changed);
+    bool missing = false, changed = false;
+    if (status != BESOM_NO_MEMORY) /* a refusal takes long, so one is enough */
+      status = af_add(af, bytes_of(items[i]), add->mode, &missing, &changed);
     if (changed) effective[n_effective++] = items[i];
     go_on = add->reply(ctx, af, status, missing);
   }
   end_change();
   replicate_items(ctx, "AF.MADD", "af.add", key, effective, n_effective);
+  /* RedisBloom replicates items that do not fit, too, but not those without memory */
+  if (status == BESOM_NO_MEMORY) mark_if_replayed(ctx, key, "not enough memory for an item");
   RedisModule_Free(effective);
   return i;
 }
 
 int compat_add_items(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString **items, int n,
                      const struct compat_add *add) {
-  struct af *af = require_for_add(ctx, key, add);
+  struct af *af = require_for_add(ctx, key, items, n, add);
   if (!af) return REDISMODULE_OK;
   if (add->is_array) RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
   long replies = add_until_stop(ctx, key, af, items, n, add);
@@ -71,7 +83,7 @@ int compat_exists_command(RedisModuleCtx *ctx, RedisModuleString **argv, int arg
   (void)argc;
   struct af *af;
   enum lookup found = lookup_for_read(ctx, argv[1], &af);
-  if (found == INCOMPLETE) return reply_lookup_error(ctx, found);
+  if (found == INCOMPLETE || found == MARKED) return reply_lookup_error(ctx, found);
   return RedisModule_ReplyWithBool(ctx, found == FOUND && af_has(af, bytes_of(argv[2])));
 }
 
@@ -134,21 +146,21 @@ int compat_reply_info(RedisModuleCtx *ctx, const struct compat_field *fields, si
 /* ------------------------------------------------------------------ dumps */
 
 int compat_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
-                    const char *bad_iterator) {
+                    enum frozen_family family, const char *bad_iterator) {
   long long from;
-  if (!compat_require(ctx, argv[1])) return REDISMODULE_OK;
+  struct af *af = compat_require(ctx, argv[1]);
+  if (!af) return REDISMODULE_OK;
   if (RedisModule_StringToLongLong(argv[2], &from) != REDISMODULE_OK || from < 0)
     return RedisModule_ReplyWithError(ctx, bad_iterator);
+  if (redisbloom_can_dump(af, family)) return redisbloom_reply_chunk(ctx, af, (uint64_t)from);
   return scandump_command(ctx, argv, argc);
 }
 
-int compat_loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+int compat_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
+                     enum frozen_family family) {
   struct chunk chunk;
   besom_bytes data = bytes_of(argv[3]);
   if (chunk_parse(data.data, data.len, &chunk) == BESOM_CORRUPT)
-    return RedisModule_ReplyWithError(ctx,
-                                      "ERR received bad data: not a chunk of SCANDUMP of this "
-                                      "module. Dumps of RedisBloom cannot be loaded: add the items "
-                                      "again (docs/redisbloom.md)");
+    return redisbloom_load_chunk(ctx, argv, family);
   return loadchunk_command(ctx, argv, argc);
 }

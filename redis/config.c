@@ -6,7 +6,7 @@
 
 static struct {
   long long max_filter_bytes, chunk_bytes;
-  long long capacity, error_ppm, expansion, reserve_ppm;
+  long long capacity, bf_capacity, error_ppm, expansion, reserve_ppm;
   int hash, policy;
 } values;
 
@@ -58,6 +58,7 @@ int config_register(RedisModuleCtx *ctx) {
   if (add_number(ctx, "max-filter-bytes", 0, 0, unlimited, memory, &values.max_filter_bytes) ||
       add_number(ctx, "chunk-bytes", 1 << 20, 1024, 256 << 20, memory, &values.chunk_bytes) ||
       add_number(ctx, "default-capacity", 1024, 1, 1LL << 44, 0, &values.capacity) ||
+      add_number(ctx, "default-bf-capacity", 100, 1, 1LL << 44, 0, &values.bf_capacity) ||
       add_number(ctx, "default-error-ppm", 10000, 1, 999999, 0, &values.error_ppm) ||
       add_number(ctx, "default-expansion", 2, 1, 32768, 0, &values.expansion) ||
       add_number(ctx, "default-adapt-reserve-ppm", 50000, 1, 500000, 0, &values.reserve_ppm) ||
@@ -80,6 +81,10 @@ uint64_t config_chunk_bytes(void) {
 
 uint64_t config_default_capacity(void) {
   return (uint64_t)values.capacity;
+}
+
+uint64_t config_default_bf_capacity(void) {
+  return (uint64_t)values.bf_capacity;
 }
 
 double config_default_fpr(void) {

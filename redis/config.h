@@ -17,6 +17,8 @@ uint64_t config_chunk_bytes(void);      /* chunk size of AF.SCANDUMP, AOF and RD
 /* Capacity and false-positive rate of filters that AF.ADD, AF.MADD and AF.INSERT create. */
 uint64_t config_default_capacity(void);
 double config_default_fpr(void);
+/* Capacity of filters that BF.ADD, BF.MADD and BF.INSERT create. */
+uint64_t config_default_bf_capacity(void);
 
 /* Used if AF.RESERVE does not say otherwise, too. */
 uint32_t config_default_expansion(void);

@@ -56,7 +56,7 @@ static void format_seed(const uint8_t *seed, char *text) {
 
 /* AF.RESERVE with all parameters: a replica makes the same filter. */
 static void replicate(RedisModuleCtx *ctx, RedisModuleString *key, const struct filter_config *c) {
-  RedisModuleString *words[20];
+  RedisModuleString *words[21];
   size_t n = 0;
   char seed[SEED_HEX + 1];
   format_seed(c->seed, seed);
@@ -67,6 +67,7 @@ static void replicate(RedisModuleCtx *ctx, RedisModuleString *key, const struct 
   WORD("HASH"), WORD("%s", c->hash);
   WORD("SEED"), WORD("%s", seed);
   if (c->value_bits) WORD("VALUEBITS"), WORD("%u", c->value_bits);
+  if (c->maplet) WORD("MAPLET");
   if (c->reserve != 0) WORD("ADAPTRESERVE"), WORD("%.17g", c->reserve);
   if (c->policy != DEFAULT_POLICY) WORD(c->policy == FORGET_OLDEST ? "FORGET" : "REFUSE");
   if (c->max_capacity) WORD("MAXCAPACITY"), WORD("%llu", (unsigned long long)c->max_capacity);
@@ -107,36 +108,81 @@ static void reply_create_error(RedisModuleCtx *ctx, const besom_config *config,
   }
 }
 
-struct af *create_filter(RedisModuleCtx *ctx, RedisModuleString *key,
-                         const struct filter_config *config) {
-  struct filter_config c = *config;
-  fill_defaults(&c);
-  const char *forget = c.policy == FORGET_OLDEST ? "forget=yes" : "";
-  char chain[64];
-  snprintf(chain, sizeof chain, "base=%s,expansion=%u%s%s", c.kind, c.expansion, *forget ? "," : "",
-           forget);
-  besom_config layer = {.kind = c.kind,
-                        .options = forget,
-                        .hash = c.hash,
-                        .seed = c.seed,
-                        .capacity = c.capacity,
-                        .fpr = c.fpr,
-                        .value_bits = c.value_bits,
-                        .reserve = c.reserve,
+/* Makes the filter of a complete config, or replies with an error and returns NULL. */
+static besom_filter *make_filter(RedisModuleCtx *ctx, const struct filter_config *c) {
+  bool forget = c->policy == FORGET_OLDEST;
+  char chain[80], options[40];
+  snprintf(options, sizeof options, "%s%s%s", c->maplet ? "maplet=yes" : "",
+           c->maplet && forget ? "," : "", forget ? "forget=yes" : "");
+  snprintf(chain, sizeof chain, "base=%s,expansion=%u%s%s", c->kind, c->expansion,
+           *options ? "," : "", options);
+  besom_config layer = {.kind = c->kind,
+                        .options = options,
+                        .hash = c->hash,
+                        .seed = c->seed,
+                        .capacity = c->capacity,
+                        .fpr = c->fpr,
+                        .value_bits = c->value_bits,
+                        .reserve = c->reserve,
                         .allocator = &redis_allocator};
   besom_config created = layer;
-  if (!c.nonscaling) created.kind = "scaling", created.options = chain;
+  if (!c->nonscaling) created.kind = "scaling", created.options = chain;
   besom_filter *filter;
   begin_change(ctx);
   besom_status status = besom_create(&created, &filter);
   end_change();
-  if (status != BESOM_OK) {
-    reply_create_error(ctx, &created, &layer, status);
-    return NULL;
-  }
+  if (status == BESOM_OK) return filter;
+  reply_create_error(ctx, &created, &layer, status);
+  return NULL;
+}
+
+struct af *create_filter(RedisModuleCtx *ctx, RedisModuleString *key,
+                         const struct filter_config *config) {
+  struct filter_config c = *config;
+  fill_defaults(&c);
+  besom_filter *filter = make_filter(ctx, &c);
+  if (!filter) return NULL;
   struct af *af = af_wrap(filter, c.nonscaling ? 0 : c.max_capacity);
   store_value(ctx, key, af);
   replicate(ctx, key, &c);
   notify(ctx, "af.reserve", key);
   return af;
+}
+
+/* ------------------------------------------------------------------ filters after frozen layers */
+
+#define MIN_ATTACHED 64
+
+/*
+ * The rates of RedisBloom's layers halve, so the rate of the last one is what is left for all that
+ * follow. The first layer is small, because most imported filters hardly grow.
+ */
+static struct filter_config config_after(const struct frozen *f) {
+  struct filter_config c = default_config();
+  uint64_t capacity = f->items / 4;
+  c.capacity = capacity > MIN_ATTACHED ? capacity : MIN_ATTACHED;
+  if (f->family == FROZEN_BLOOM) c.fpr = f->layer[f->layers - 1].error;
+  if (c.fpr < MIN_FPR) c.fpr = MIN_FPR;
+  c.expansion = f->family == FROZEN_BLOOM ? f->growth : f->expansion;
+  if (c.expansion > MAX_EXPANSION) c.expansion = MAX_EXPANSION;
+  return c;
+}
+
+bool attach_filter(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af,
+                   const struct filter_config *config) {
+  if (af_has_filter(af)) return true;
+  struct filter_config c = config ? *config : config_after(af->frozen);
+  fill_defaults(&c);
+  af->filter = make_filter(ctx, &c);
+  if (!af->filter) return false;
+  af_refresh(af);
+  replicate(ctx, key, &c);
+  return true;
+}
+
+bool attach_filter_for(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af,
+                       RedisModuleString **items, int n, enum add_mode mode) {
+  for (int i = 0; i < n && !af_has_filter(af); i++)
+    if (af_needs_filter(af, bytes_of(items[i]), mode)) return attach_filter(ctx, key, af, NULL);
+  return true;
 }

@@ -42,17 +42,37 @@ static int reply_fields(RedisModuleCtx *ctx, const struct field *fields, size_t 
               : REDISMODULE_OK;
 }
 
-int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-  struct af *af = require_for_read(ctx, argv[1]);
-  besom_statistics stats;
-  if (!af) return REDISMODULE_OK;
-  if (argc > 3) return RedisModule_WrongArity(ctx);
-  besom_status status = besom_stats(af->filter, &stats);
-  if (status != BESOM_OK) return reply_status(ctx, status);
-  struct shape shape = af_shape(af);
+/*
+ * A value without a filter: AF.LOADCHUNK has not received all chunks, or it is marked incomplete.
+ */
+static int reply_incomplete_info(RedisModuleCtx *ctx, const struct af *af, enum lookup found,
+                                 RedisModuleString *only) {
   const struct field fields[] = {
+      {"state", .string = found == MARKED ? "incomplete" : "loading"},
+      {"size", .number = af_bytes(af)},
+  };
+  return reply_fields(ctx, fields, sizeof fields / sizeof *fields, only);
+}
+
+static uint64_t counter_or_zero(const struct af *af, const char *name) {
+  return af->filter ? counter_of(af->filter, name) : 0; /* a packed filter has no reports */
+}
+
+int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  struct af *af;
+  if (argc > 3) return RedisModule_WrongArity(ctx);
+  enum lookup found = lookup_for_read(ctx, argv[1], &af);
+  if (found == INCOMPLETE || found == MARKED)
+    return reply_incomplete_info(ctx, af, found, argc == 3 ? argv[2] : NULL);
+  if (found != FOUND) return reply_lookup_error(ctx, found);
+  besom_statistics stats = af_stats(af);
+  struct shape shape = af_shape(af);
+  static const struct frozen no_layers = {0};
+  const struct frozen *frozen = af->frozen ? af->frozen : &no_layers;
+  const struct field fields[] = {
+      {"state", .string = "complete"},
       {"kind", .string = shape.kind},
-      {"hash", .string = stats.hash},
+      {"hash", .string = af_has_filter(af) ? stats.hash : "none"},
       {"capacity", .number = shape.capacity},
       {"maxcapacity", .number = shape.expansion ? af->max_capacity : shape.capacity},
       {"expansion", .number = shape.expansion},
@@ -66,10 +86,12 @@ int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
       {"reports", .number = af->reports},
       {"fixed", .number = af->fixed},
       {"refused", .number = af->refused},
-      {"forgotten", .number = counter_of(af->filter, "forgotten")},
-      {"exceptions", .number = counter_of(af->filter, "exceptions")},
+      {"forgotten", .number = counter_or_zero(af, "forgotten") + frozen->exceptions.forgotten},
+      {"exceptions", .number = counter_or_zero(af, "exceptions") + frozen->exceptions.count},
       {"reserve-used", .fraction = stats.reserve_used, .is_fraction = true},
       {"report-policy", .string = shape.forgets_reports ? "forget" : "refuse"},
+      {"frozen-layers", .number = frozen->layers},
+      {"frozen-items", .number = frozen->items},
   };
   return reply_fields(ctx, fields, sizeof fields / sizeof *fields, argc == 3 ? argv[2] : NULL);
 }

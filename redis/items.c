@@ -9,36 +9,49 @@ struct add_options {
   struct filter_config config;
 };
 
-/* Returns the value, created if options say so, or replies with an error and returns NULL. */
+/*
+ * Returns the value, created if options say so, or replies with an error and returns NULL. A
+ * command from an AOF or a master never creates it: AF.RESERVE precedes these commands there.
+ */
 static struct af *require_for_add(RedisModuleCtx *ctx, RedisModuleString *key,
+                                  RedisModuleString **items, int n,
                                   const struct add_options *options) {
   struct af *af;
   enum lookup found = lookup_for_write(ctx, key, &af);
-  if (found == FOUND) return af;
-  if (found == MISSING && options->create) return create_filter(ctx, key, &options->config);
+  if (found == FOUND) return attach_filter_for(ctx, key, af, items, n, options->mode) ? af : NULL;
+  bool create = options->create && is_client_command(ctx);
+  if (found == MISSING && create) return create_filter(ctx, key, &options->config);
+  if (found == MISSING) mark_if_replayed(ctx, key, "items of a filter that does not exist");
   reply_lookup_error(ctx, found);
   return NULL;
 }
 
+#define ITEM_REFUSED "an item does not fit"
+
 static int add_items(RedisModuleCtx *ctx, RedisModuleString **argv, RedisModuleString **items,
                      int n, const struct add_options *options) {
-  struct af *af = require_for_add(ctx, argv[1], options);
+  struct af *af = require_for_add(ctx, argv[1], items, n, options);
   if (!af) return REDISMODULE_OK;
   RedisModuleString **effective = RedisModule_Alloc((size_t)n * sizeof *effective);
   size_t n_effective = 0;
+  bool failed = false;
+  besom_status status = BESOM_OK;
   RedisModule_ReplyWithArray(ctx, n);
   begin_change(ctx);
   for (int i = 0; i < n; i++) {
-    bool missing, changed;
-    besom_status status = af_add(af, bytes_of(items[i]), options->mode, &missing, &changed);
+    bool missing = false, changed = false;
+    if (status != BESOM_NO_MEMORY) /* a refusal takes long, so one is enough */
+      status = af_add(af, bytes_of(items[i]), options->mode, &missing, &changed);
     if (changed) effective[n_effective++] = items[i];
     if (status == BESOM_OK)
       RedisModule_ReplyWithBool(ctx, missing);
     else
       reply_status(ctx, status);
+    failed |= status != BESOM_OK;
   }
   end_change();
   replicate_items(ctx, "AF.MADD", "af.add", argv[1], effective, n_effective);
+  if (failed) mark_if_replayed(ctx, argv[1], ITEM_REFUSED);
   RedisModule_Free(effective);
   return REDISMODULE_OK;
 }
@@ -50,13 +63,16 @@ static struct add_options default_options(void) {
 int add_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   (void)argc;
   struct add_options options = default_options();
-  struct af *af = require_for_add(ctx, argv[1], &options);
+  struct af *af = require_for_add(ctx, argv[1], argv + 2, 1, &options);
   if (!af) return REDISMODULE_OK;
   bool missing, changed;
   begin_change(ctx);
   besom_status status = af_add(af, bytes_of(argv[2]), ADD_COPY, &missing, &changed);
   end_change();
-  if (status != BESOM_OK) return reply_status(ctx, status);
+  if (status != BESOM_OK) {
+    mark_if_replayed(ctx, argv[1], ITEM_REFUSED);
+    return reply_status(ctx, status);
+  }
   if (changed) {
     RedisModule_ReplicateVerbatim(ctx);
     notify(ctx, "af.add", argv[1]);
@@ -122,7 +138,10 @@ static void reply_batch(RedisModuleCtx *ctx, const struct af *af, RedisModuleStr
   besom_bytes keys[BATCH];
   uint64_t bitmap[BATCH / 64] = {0};
   for (size_t i = 0; i < n; i++) keys[i] = bytes_of(items[i]);
-  if (af) besom_contains_many(af->filter, keys, n, bitmap);
+  bool single = af && (af->frozen || af->packed);
+  if (af && !single) besom_contains_many(af->filter, keys, n, bitmap);
+  for (size_t i = 0; single && i < n; i++)
+    bitmap[i / 64] |= (uint64_t)af_has(af, keys[i]) << i % 64;
   for (size_t i = 0; i < n; i++) RedisModule_ReplyWithBool(ctx, bitmap[i / 64] >> i % 64 & 1);
 }
 
@@ -149,23 +168,7 @@ int count_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   return RedisModule_ReplyWithLongLong(ctx, (long long)n);
 }
 
-#define NO_VALUES \
-  "ERR the filter has no values: reserve a filter with VALUEBITS, and add the items to it"
-
-int getval_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-  (void)argc;
-  struct af *af = require_for_read(ctx, argv[1]);
-  uint64_t value;
-  if (!af) return REDISMODULE_OK;
-  besom_bytes item = bytes_of(argv[2]);
-  besom_status status = besom_get_value(af->filter, item.data, item.len, &value);
-  if (status == BESOM_NOT_FOUND) return RedisModule_ReplyWithNull(ctx);
-  if (status == BESOM_INVALID) return RedisModule_ReplyWithError(ctx, NO_VALUES);
-  if (status != BESOM_OK) return reply_status(ctx, status);
-  return RedisModule_ReplyWithLongLong(ctx, (long long)value);
-}
-
-/* ------------------------------------------------------------------ removal and values */
+/* ------------------------------------------------------------------ removal */
 
 int del_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   (void)argc;
@@ -173,38 +176,11 @@ int del_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (!af) return REDISMODULE_OK;
   besom_status status = af_remove(af, bytes_of(argv[2]));
   if (status == BESOM_NOT_FOUND) return RedisModule_ReplyWithBool(ctx, false);
+  if (status == BESOM_AMBIGUOUS)
+    return RedisModule_ReplyWithError(ctx,
+                                      "ERR the item has several values: AF.DELVAL key item value");
   if (status != BESOM_OK) return reply_status(ctx, status);
   RedisModule_ReplicateVerbatim(ctx);
   notify(ctx, "af.del", argv[1]);
-  return RedisModule_ReplyWithBool(ctx, true);
-}
-
-#define VALUE_ERROR "ERR the value must be an integer that fits into the VALUEBITS of the filter"
-
-static int reply_setval_error(RedisModuleCtx *ctx, const struct af *af, besom_bytes item,
-                              besom_status status) {
-  uint64_t value;
-  if (status == BESOM_INVALID && besom_get_value(af->filter, item.data, item.len, &value) == status)
-    return RedisModule_ReplyWithError(ctx, NO_VALUES);
-  if (status == BESOM_INVALID) return RedisModule_ReplyWithError(ctx, VALUE_ERROR);
-  if (status == BESOM_AMBIGUOUS)
-    return RedisModule_ReplyWithError(ctx, "ERR several fingerprints match the item: its value "
-                                           "cannot be set. A lower error rate makes this rarer");
-  return reply_status(ctx, status);
-}
-
-int setval_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-  (void)argc;
-  struct af *af = require_for_write(ctx, argv[1]);
-  long long value;
-  if (!af) return REDISMODULE_OK;
-  if (RedisModule_StringToLongLong(argv[3], &value) != REDISMODULE_OK || value < 0)
-    return RedisModule_ReplyWithError(ctx, VALUE_ERROR);
-  besom_bytes item = bytes_of(argv[2]);
-  besom_status status = besom_set_value(af->filter, item.data, item.len, (uint64_t)value);
-  if (status == BESOM_NOT_FOUND) return RedisModule_ReplyWithBool(ctx, false);
-  if (status != BESOM_OK) return reply_setval_error(ctx, af, item, status);
-  RedisModule_ReplicateVerbatim(ctx);
-  notify(ctx, "af.setval", argv[1]);
   return RedisModule_ReplyWithBool(ctx, true);
 }

@@ -16,6 +16,7 @@ static void add_info(RedisModuleInfoCtx *ctx, int for_crash_report) {
   RedisModule_InfoAddFieldULongLong(ctx, "filters", totals.filters);
   RedisModule_InfoAddFieldULongLong(ctx, "items", totals.items);
   RedisModule_InfoAddFieldULongLong(ctx, "bytes", totals.bytes);
+  RedisModule_InfoAddFieldULongLong(ctx, "incomplete", totals.incomplete);
   RedisModule_InfoAddFieldULongLong(ctx, "reports", totals.reports);
   RedisModule_InfoAddFieldULongLong(ctx, "fixed", totals.fixed);
   RedisModule_InfoAddFieldULongLong(ctx, "refused", totals.refused);

@@ -3,20 +3,26 @@
 #include <string.h>
 
 #include "counters.h"
-#include "layered/cache.h"
+#include "papers/cached/cache.h"
+#include "redisbloom.h"
 #include "type.h"
 
 /* ------------------------------------------------------------------ looking up */
+
+static bool has_our_type(RedisModuleKey *key) {
+  const RedisModuleType *type = RedisModule_ModuleTypeGetType(key);
+  return type == af_type || redisbloom_is_type(type);
+}
 
 static enum lookup lookup(RedisModuleCtx *ctx, RedisModuleString *name, int mode, struct af **af) {
   RedisModuleKey *key = RedisModule_OpenKey(ctx, name, mode);
   enum lookup result = FOUND;
   if (!key || RedisModule_KeyType(key) == REDISMODULE_KEYTYPE_EMPTY)
     result = MISSING;
-  else if (RedisModule_ModuleTypeGetType(key) != af_type)
+  else if (!has_our_type(key))
     result = WRONG_TYPE;
-  else if (!(*af = RedisModule_ModuleTypeGetValue(key))->filter)
-    result = INCOMPLETE;
+  else if (!af_has_value(*af = RedisModule_ModuleTypeGetValue(key)))
+    result = af_is_marked(*af) ? MARKED : INCOMPLETE;
   RedisModule_CloseKey(key);
   return result;
 }
@@ -35,6 +41,21 @@ void store_value(RedisModuleCtx *ctx, RedisModuleString *name, struct af *af) {
   RedisModule_CloseKey(key);
 }
 
+void mark_if_replayed(RedisModuleCtx *ctx, RedisModuleString *key, const char *why) {
+  struct af *af;
+  if (is_client_command(ctx)) return;
+  enum lookup found = lookup_for_write(ctx, key, &af);
+  if (found == WRONG_TYPE || found == MARKED) return;
+  store_value(ctx, key, af_new_marked());
+  RedisModule_Log(ctx, "warning",
+                  "besom: the filter '%s' is marked incomplete, because a command of the %s was "
+                  "refused: %s. Restore the key from a dump, or delete it and add all items again",
+                  RedisModule_StringPtrLen(key, NULL),
+                  RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_LOADING ? "AOF file"
+                                                                                   : "master",
+                  why);
+}
+
 /* ------------------------------------------------------------------ changing */
 
 void begin_change(RedisModuleCtx *ctx) {
@@ -46,28 +67,70 @@ void end_change(void) {
 }
 
 bool is_out_of_memory(RedisModuleCtx *ctx) {
-  return RedisModule_GetUsedMemoryRatio() > 1 && is_client_command(ctx);
+  return RedisModule_GetUsedMemoryRatio() > 1 && is_client_command(ctx) && !server_evicts(ctx);
 }
 
 static besom_digest digest_of(const struct af *af, besom_bytes item) {
+  if (af->packed) return besom__packed_hash(af->packed, item.data, item.len);
   return besom_hash(af->filter, item.data, item.len);
+}
+
+/* Whether the frozen layers answer yes. */
+static bool frozen_layers_have(const struct af *af, besom_bytes item) {
+  if (!af->frozen || !frozen_has(af->frozen, item)) return false;
+  return !af->frozen->exceptions.count || !frozen_denies(af->frozen, digest_of(af, item));
+}
+
+bool af_needs_filter(const struct af *af, besom_bytes item, enum add_mode mode) {
+  return !af_has_filter(af) && (mode == ADD_COPY || !frozen_layers_have(af, item));
+}
+
+static bool filter_has(const struct af *af, besom_digest digest) {
+  return af->packed ? besom__packed_contains(af->packed, digest)
+                    : besom_contains_digest(af->filter, digest);
+}
+
+/* A packed filter that has no room is unpacked, because it may grow, or count a copy. */
+static besom_status insert(struct af *af, besom_digest digest) {
+  if (!af->packed) return besom_insert_digest(af->filter, digest);
+  besom_status status = besom__packed_insert(&af->packed, digest, &redis_allocator);
+  if (status != BESOM_FULL || besom__packed_is_full(af->packed)) return status;
+  status = af_unpack(af);
+  return status == BESOM_OK ? besom_insert_digest(af->filter, digest) : status;
 }
 
 besom_status af_add(struct af *af, besom_bytes item, enum add_mode mode, bool *missing,
                     bool *changed) {
+  *missing = *changed = false;
+  if (!af_has_filter(af)) return BESOM_OK; /* the frozen layers have it */
   besom_digest digest = digest_of(af, item);
-  *missing = !besom_contains_digest(af->filter, digest);
+  *missing = !filter_has(af, digest) && !frozen_layers_have(af, item);
   *changed = *missing || (mode == ADD_COPY && af_is_multiset(af));
   if (!*changed) return BESOM_OK;
   bool at_limit = af->max_capacity && af->items >= af->max_capacity;
-  besom_status status = at_limit ? BESOM_FULL : besom_insert_digest(af->filter, digest);
+  besom_status status = at_limit ? BESOM_FULL : insert(af, digest);
   *changed = status == BESOM_OK;
   if (*changed) af_add_items(af, 1);
   return status;
 }
 
+/* The newest layers come first, as in RedisBloom. A frozen Bloom filter cannot remove. */
+static besom_status remove_frozen(struct af *af, besom_bytes item) {
+  if (!frozen_layers_have(af, item)) return BESOM_NOT_FOUND;
+  if (af->frozen->family != FROZEN_CUCKOO) return BESOM_UNSUPPORTED;
+  return frozen_remove(af->frozen, item) ? BESOM_OK : BESOM_NOT_FOUND;
+}
+
+static besom_status remove_from_filter(struct af *af, besom_bytes item) {
+  if (!af_has_filter(af)) return BESOM_NOT_FOUND;
+  besom_digest digest = digest_of(af, item);
+  if (!af->packed) return besom_remove_digest(af->filter, digest);
+  return besom__packed_remove(af->packed, digest) ? BESOM_OK : BESOM_NOT_FOUND;
+}
+
 besom_status af_remove(struct af *af, besom_bytes item) {
-  besom_status status = besom_remove_digest(af->filter, digest_of(af, item));
+  besom_status status = remove_from_filter(af, item);
+  if (status == BESOM_NOT_FOUND && af->frozen) status = remove_frozen(af, item);
   if (status != BESOM_OK) return status;
   af_add_items(af, -1);
   af->deleted++;
@@ -80,27 +143,44 @@ static besom_status without_eviction(besom_status status) {
   return status == BESOM_EVICTED ? BESOM_OK : status;
 }
 
+static besom_status deny_frozen(struct af *af, besom_digest digest, bool listed) {
+  bool forgets = af->abilities & BESOM_FORGETS;
+  return without_eviction(frozen_deny(af->frozen, digest, listed, forgets));
+}
+
 /* A cache must not forget by what was queried: queries are neither replicated nor saved. */
 besom_status af_report(struct af *af, besom_bytes item, bool *changed) {
   besom_digest digest = digest_of(af, item);
-  bool yes = besom_contains_digest(af->filter, digest);
+  if (af->packed && besom__packed_contains(af->packed, digest)) {
+    besom_status status = af_unpack(af);
+    if (status != BESOM_OK) return status;
+  }
+  bool yes = !af->packed && besom_contains_digest(af->filter, digest),
+       frozen = frozen_layers_have(af, item);
+#ifndef BESOM_WITHOUT_PAPERS
   if (yes && af->abilities & BESOM_FORGETS) besom__cached_ignore_uses(af->filter);
+#endif
   besom_status status = yes ? without_eviction(besom_adapt_digest(af->filter, digest)) : BESOM_OK;
-  *changed = yes && status == BESOM_OK;
+  if (status == BESOM_OK && frozen) status = deny_frozen(af, digest, false);
+  *changed = (yes || frozen) && status == BESOM_OK;
   af_count_report(af, *changed ? FIXED : status == BESOM_RESERVE_FULL ? REFUSED : NO_CHANGE);
   return status;
 }
 
 besom_status af_no_add(struct af *af, besom_bytes item, bool *changed) {
-  besom_status status = without_eviction(besom_no_add(af->filter, item.data, item.len));
+  besom_status status = af_unpack(af);
+  if (status == BESOM_OK) status = without_eviction(besom_no_add(af->filter, item.data, item.len));
+  if (status == BESOM_OK && af->frozen) status = deny_frozen(af, digest_of(af, item), true);
   *changed = status == BESOM_OK;
   if (status == BESOM_RESERVE_FULL) af_count_refusal(af);
   return status;
 }
 
 besom_status af_no_remove(struct af *af, besom_bytes item, bool *changed) {
-  besom_status status = besom_no_remove(af->filter, item.data, item.len);
-  *changed = status == BESOM_OK;
+  besom_status status =
+      af->packed ? BESOM_NOT_FOUND : besom_no_remove(af->filter, item.data, item.len);
+  bool frozen = af->frozen && frozen_undeny(af->frozen, digest_of(af, item));
+  *changed = status == BESOM_OK || frozen;
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
 
@@ -124,28 +204,71 @@ besom_bytes bytes_of(RedisModuleString *item) {
 }
 
 bool af_has(const struct af *af, besom_bytes item) {
-  return besom_contains(af->filter, item.data, item.len);
+  if (af->packed) return besom__packed_contains(af->packed, digest_of(af, item));
+  if (af->filter && besom_contains(af->filter, item.data, item.len)) return true;
+  return frozen_layers_have(af, item);
 }
 
 besom_status af_count(const struct af *af, besom_bytes item, uint64_t *n) {
-  return besom_count(af->filter, item.data, item.len, n);
+  *n = 0;
+  if (af->packed) {
+    *n = besom__packed_count(af->packed, digest_of(af, item));
+    return BESOM_OK;
+  }
+  besom_status status = af->filter ? besom_count(af->filter, item.data, item.len, n) : BESOM_OK;
+  if (status == BESOM_OK && frozen_layers_have(af, item)) *n += frozen_count(af->frozen, item);
+  return status;
+}
+
+/* Layers have a multiple of the slots of the first one, so that their capacity is rounded down. */
+static uint64_t unrounded(uint64_t capacity, uint64_t first, uint64_t factor) {
+  uint64_t nominal = first * factor;
+  return nominal - capacity < factor ? nominal : capacity;
+}
+
+static struct shape shape_of_filter(const besom_filter *filter, unsigned abilities) {
+  besom_statistics stats = {0};
+  if (filter) besom_stats(filter, &stats);
+  struct shape shape = {.kind = stats.kind,
+                        .capacity = stats.capacity,
+                        .nominal_capacity = stats.capacity,
+                        .layers = filter ? 1 : 0,
+                        .forgets_reports = abilities & BESOM_FORGETS};
+  if (!(abilities & BESOM_CAN_SCALE)) return shape;
+  const besom_filter *layer;
+  uint64_t first = 0, factor = 1;
+  shape.expansion = (uint32_t)counter_of(filter, "expansion");
+  shape.capacity = shape.nominal_capacity = 0;
+  for (shape.layers = 0; (layer = besom_layer(filter, shape.layers)); shape.layers++) {
+    besom_stats(layer, &stats);
+    if (!first) first = stats.capacity;
+    shape.capacity += stats.capacity;
+    shape.nominal_capacity += unrounded(stats.capacity, first, factor);
+    factor *= shape.expansion;
+  }
+  shape.kind = stats.kind;
+  return shape;
+}
+
+static struct shape filter_shape(const struct af *af) {
+  besom_filter *view = af_view(af);
+  struct shape shape = shape_of_filter(view, af->abilities);
+  af_end_view(af, view);
+  return shape;
+}
+
+static uint32_t frozen_expansion(const struct frozen *f) {
+  if (frozen_is_fixed(f)) return 0;
+  return f->family == FROZEN_BLOOM ? f->growth : f->expansion;
 }
 
 struct shape af_shape(const struct af *af) {
-  besom_statistics stats = {0};
-  besom_stats(af->filter, &stats);
-  struct shape shape = {.kind = stats.kind,
-                        .capacity = stats.capacity,
-                        .layers = 1,
-                        .forgets_reports = af->abilities & BESOM_FORGETS};
-  if (!(af->abilities & BESOM_CAN_SCALE)) return shape;
-  const besom_filter *layer;
-  shape.expansion = (uint32_t)counter_of(af->filter, "expansion");
-  shape.capacity = 0;
-  for (shape.layers = 0; (layer = besom_layer(af->filter, shape.layers)); shape.layers++) {
-    besom_stats(layer, &stats);
-    shape.capacity += stats.capacity;
-  }
-  shape.kind = stats.kind;
+  struct shape shape = filter_shape(af);
+  if (!af->frozen) return shape;
+  shape.kind = af->frozen->family == FROZEN_BLOOM ? "frozen-bloom" : "frozen-cuckoo";
+  shape.capacity += frozen_capacity(af->frozen);
+  shape.nominal_capacity += frozen_capacity(af->frozen);
+  shape.layers += af->frozen->layers;
+  shape.expansion = frozen_expansion(af->frozen);
   return shape;
 }

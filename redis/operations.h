@@ -22,16 +22,27 @@
 
 /* ------------------------------------------------------------------ looking up */
 
-/* INCOMPLETE: AF.LOADCHUNK has not received all chunks, so the value has no filter yet. */
-enum lookup { FOUND, MISSING, WRONG_TYPE, INCOMPLETE };
+/*
+ * INCOMPLETE: AF.LOADCHUNK has not received all chunks, so the value has no filter yet. MARKED: the
+ * value is marked incomplete (value.h).
+ */
+enum lookup { FOUND, MISSING, WRONG_TYPE, INCOMPLETE, MARKED };
 
-/* Looks up a value. *af is set if the result is FOUND or INCOMPLETE. */
+/* Looks up a value. *af is set if the result is FOUND, INCOMPLETE or MARKED. */
 enum lookup lookup_for_read(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
 /* The same, and signals clients that WATCH the key. */
 enum lookup lookup_for_write(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
 
 /* Sets the value of the key; a previous value is freed. */
 void store_value(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af);
+
+/*
+ * Call it after a command that creates or extends a filter has failed. If the command comes from an
+ * AOF or from a master, the server that executed it before had more items than this one, so the key
+ * is marked incomplete, and the log says why. A key of another type is not changed. Does nothing
+ * for a command of a client.
+ */
+void mark_if_replayed(RedisModuleCtx *ctx, RedisModuleString *key, const char *why);
 
 /* ------------------------------------------------------------------ creating */
 
@@ -48,6 +59,7 @@ struct filter_config {
   const char *kind;   /* of besom_kinds; that of the layers if the filter grows */
   const char *hash;
   uint32_t value_bits;
+  bool maplet; /* an item has a set of values */
   double reserve;
   enum report_policy policy;
   bool has_seed;
@@ -71,32 +83,53 @@ bool kind_can_grow(const char *kind);
 struct af *create_filter(RedisModuleCtx *ctx, RedisModuleString *key,
                          const struct filter_config *config);
 
+enum add_mode {
+  ADD_COPY,   /* multisets (af_is_multiset) store every copy */
+  ADD_MISSING /* skips items that are answered yes */
+};
+
+/*
+ * Gives a value with frozen layers only a filter for new items, and replicates AF.RESERVE: on a
+ * replica it does the same. config NULL: one that continues the frozen layers. If that fails, it
+ * replies with an error and returns false. Does nothing if the value has a filter.
+ */
+bool attach_filter(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af,
+                   const struct filter_config *config);
+/* Calls attach_filter if one of the items needs a filter. */
+bool attach_filter_for(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af,
+                       RedisModuleString **items, int n, enum add_mode mode);
+
 /* ------------------------------------------------------------------ changing */
 
 /* Between them, allocations for a client's command fail beyond the memory limits (value.h). */
 void begin_change(RedisModuleCtx *ctx);
 void end_change(void);
 
-/* Whether maxmemory is exceeded. Only commands of clients may be refused for that. */
+/*
+ * Whether maxmemory is exceeded and the server does not evict keys. Only commands of clients may
+ * be refused for that.
+ */
 bool is_out_of_memory(RedisModuleCtx *ctx);
 
-enum add_mode {
-  ADD_COPY,   /* multisets (af_is_multiset) store every copy */
-  ADD_MISSING /* skips items that are answered yes */
-};
+/*
+ * Whether adding the item needs a filter, and the value has only frozen layers: then call
+ * attach_filter first.
+ */
+bool af_needs_filter(const struct af *af, besom_bytes item, enum add_mode mode);
 /*
  * Adds an item. *missing: it was answered no before. *changed: the filter stores it now. Errors:
- * FULL (NONSCALING or max_capacity), NO_MEMORY.
+ * FULL (NONSCALING or max_capacity), NO_MEMORY. The value has a filter, or af_needs_filter is
+ * false.
  */
 besom_status af_add(struct af *af, besom_bytes item, enum add_mode mode, bool *missing,
                     bool *changed);
 
-/* Removes one copy. Errors: NOT_FOUND, UNSUPPORTED. */
+/* Removes one copy. Errors: NOT_FOUND, UNSUPPORTED (also of an item in a frozen Bloom filter). */
 besom_status af_remove(struct af *af, besom_bytes item);
 
 /*
  * Reports a false positive, and counts the report. *changed: it was answered yes and is answered no
- * now. Errors: RESERVE_FULL, UNSUPPORTED, NEEDS_STORE.
+ * now. Errors: RESERVE_FULL, UNSUPPORTED, NEEDS_STORE. The value has a filter.
  */
 besom_status af_report(struct af *af, besom_bytes item, bool *changed);
 
@@ -118,8 +151,10 @@ besom_status af_count(const struct af *af, besom_bytes item, uint64_t *n);
 
 /* What a filter consists of. */
 struct shape {
-  const char *kind;     /* as in filter_config */
-  uint64_t capacity;    /* items that fit before another layer is added, or before it is full */
+  const char *kind;  /* as in filter_config */
+  uint64_t capacity; /* items that fit before another layer is added, or before it is full */
+  /* The capacity without the rounding of layers: the first one's times 1 + expansion + ... */
+  uint64_t nominal_capacity;
   uint64_t layers;      /* 1 if it does not grow */
   uint32_t expansion;   /* 0 if it does not grow */
   bool forgets_reports; /* when the reserve is full */

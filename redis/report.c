@@ -14,7 +14,7 @@ typedef besom_status (*item_change)(struct af *af, besom_bytes item, bool *chang
 static int change_each(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, item_change change,
                        const char *name, const char *event) {
   struct af *af = require_for_write(ctx, argv[1]);
-  if (!af) return REDISMODULE_OK;
+  if (!af || !attach_filter(ctx, argv[1], af, NULL)) return REDISMODULE_OK;
   RedisModuleString **effective = RedisModule_Alloc((size_t)(argc - 2) * sizeof *effective);
   size_t n = 0;
   bool out_of_memory = false;

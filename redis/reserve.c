@@ -104,6 +104,8 @@ static bool parse_flag(RedisModuleString *word, struct filter_config *c) {
     c->policy = FORGET_OLDEST;
   else if (is_word(word, "REFUSE"))
     c->policy = REFUSE_NEW;
+  else if (is_word(word, "MAPLET"))
+    c->maplet = true;
   else
     return false;
   return true;
@@ -142,6 +144,7 @@ const char *check_config(const struct filter_config *c) {
     return "ERR this KIND of filter has no reserve for reports: leave out FORGET and REFUSE";
   if (c->value_bits && strcmp(kind, "aqf") != 0)
     return "ERR this KIND of filter has no values: leave out VALUEBITS, or use KIND aqf";
+  if (c->maplet && !c->value_bits) return "ERR MAPLET needs VALUEBITS, 1 to 32";
   return NULL;
 }
 
@@ -160,11 +163,15 @@ static const char *parse_arguments(RedisModuleString **argv, int argc, struct fi
 /* Makes an empty filter that can be merged with the other. */
 static int reserve_like(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString *like) {
   struct af *model = require_for_read(ctx, like);
+  if (!model) mark_if_replayed(ctx, key, "AF.RESERVE ... LIKE a filter that cannot be read");
   if (!model) return REDISMODULE_OK;
-  besom_filter *filter;
+  if (model->frozen) return RedisModule_ReplyWithError(ctx, FROZEN_LAYERS);
+  besom_filter *filter, *view = af_view(model);
   begin_change(ctx);
-  besom_status status = besom_create_like(model->filter, &filter);
+  besom_status status = besom_create_like(view, &filter);
   end_change();
+  af_end_view(model, view);
+  if (status != BESOM_OK) mark_if_replayed(ctx, key, besom_strerror(status));
   if (status != BESOM_OK) return reply_status(ctx, status);
   store_value(ctx, key, af_wrap(filter, model->max_capacity));
   RedisModule_ReplicateVerbatim(ctx);
@@ -187,10 +194,15 @@ int reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   struct af *af;
   enum lookup found = lookup_for_read(ctx, argv[1], &af);
   if (found == WRONG_TYPE) return reply_lookup_error(ctx, found);
-  if (found != MISSING) return RedisModule_ReplyWithError(ctx, KEY_EXISTS);
+  bool attach = found == FOUND && !af_has_filter(af) && !is_client_command(ctx);
+  if (found != MISSING && !attach) return RedisModule_ReplyWithError(ctx, KEY_EXISTS);
   const char *error = parse_arguments(argv, argc, &c, &like);
+  if (error) mark_if_replayed(ctx, argv[1], error);
   if (error) return RedisModule_ReplyWithError(ctx, error);
   if (like) return reserve_like(ctx, argv[1], like);
-  if (create_filter(ctx, argv[1], &c)) RedisModule_ReplyWithSimpleString(ctx, "OK");
+  if (attach ? attach_filter(ctx, argv[1], af, &c) : create_filter(ctx, argv[1], &c) != NULL)
+    RedisModule_ReplyWithSimpleString(ctx, "OK");
+  else
+    mark_if_replayed(ctx, argv[1], "AF.RESERVE failed");
   return REDISMODULE_OK;
 }

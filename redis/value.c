@@ -6,18 +6,20 @@
 #include <sys/mman.h>
 
 #include "config.h"
+#include "file/container.h"
 
 /* ------------------------------------------------------------------ totals */
 
 /* Atomic, because Redis may free filters in a background thread. */
 static struct {
-  atomic_uint_fast64_t filters, items, bytes, reports, fixed, refused, forgotten;
+  atomic_uint_fast64_t filters, items, bytes, incomplete, reports, fixed, refused, forgotten;
 } sums;
 
 struct totals totals_get(void) {
   return (struct totals){.filters = atomic_load(&sums.filters),
                          .items = atomic_load(&sums.items),
                          .bytes = atomic_load(&sums.bytes),
+                         .incomplete = atomic_load(&sums.incomplete),
                          .reports = atomic_load(&sums.reports),
                          .fixed = atomic_load(&sums.fixed),
                          .refused = atomic_load(&sums.refused),
@@ -63,14 +65,22 @@ bool is_client_command(RedisModuleCtx *ctx) {
            (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING));
 }
 
+bool server_evicts(RedisModuleCtx *ctx) {
+  return RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_EVICT;
+}
+
 static uint64_t server_info_field(RedisModuleServerInfoData *info, const char *field) {
   int error = 0;
   uint64_t number = RedisModule_ServerInfoGetFieldUnsigned(info, field, &error);
   return error ? 0 : number;
 }
 
-/* Redis itself would notice only before the next command. */
-static bool exceeds_maxmemory(size_t size) {
+/*
+ * The server itself would notice only before the next command. With an eviction policy it makes
+ * room then, as for its own types, so nothing is refused.
+ */
+static bool exceeds_maxmemory(RedisModuleCtx *ctx, size_t size) {
+  if (server_evicts(ctx)) return false;
   RedisModuleServerInfoData *info = RedisModule_GetServerInfo(NULL, "memory");
   if (!info) return false;
   uint64_t used = server_info_field(info, "used_memory"),
@@ -81,7 +91,7 @@ static bool exceeds_maxmemory(size_t size) {
 
 static bool exceeds_limits(size_t size) {
   return limited && size >= LARGE_BYTES && is_client_command(limited) &&
-         (size > config_max_filter_bytes() || exceeds_maxmemory(size));
+         (size > config_max_filter_bytes() || exceeds_maxmemory(limited, size));
 }
 
 /* Whether the system has so much memory. Pages are not touched, so it takes constant time. */
@@ -152,37 +162,129 @@ struct af *af_new(void) {
   return RedisModule_Calloc(1, sizeof(struct af));
 }
 
+bool af_is_marked(const struct af *af) {
+  return af->incoming_len == INCOMPLETE_MARK;
+}
+
+bool af_has_value(const struct af *af) {
+  return af_has_filter(af) || af->frozen;
+}
+
+void af_pack(struct af *af) {
+  if (!af->filter || af->frozen) return;
+  if (besom__pack(af->filter, &redis_allocator, &af->packed) != BESOM_OK) return;
+  besom_free(af->filter);
+  af->filter = NULL;
+}
+
+besom_status af_unpack(struct af *af) {
+  if (!af->packed) return BESOM_OK;
+  besom_status status = besom__unpack(af->packed, &redis_allocator, &af->filter);
+  if (status != BESOM_OK) return status;
+  besom__packed_free(af->packed, &redis_allocator);
+  af->packed = NULL;
+  return BESOM_OK;
+}
+
+/* Without memory for a small filter the server would abort, too. */
+besom_filter *af_view(const struct af *af) {
+  if (!af->packed) return af->filter;
+  besom_filter *view = NULL;
+  RedisModule_Assert(besom__unpack(af->packed, &redis_allocator, &view) == BESOM_OK);
+  return view;
+}
+
+void af_end_view(const struct af *af, besom_filter *view) {
+  if (view != af->filter) besom_free(view);
+}
+
+besom_statistics af_stats(const struct af *af) {
+  besom_statistics stats = {0};
+  besom_filter *view = af_view(af);
+  if (view) besom_stats(view, &stats);
+  af_end_view(af, view);
+  return stats;
+}
+
+void af_mark(struct af *af) {
+  bytes_free(&af->incoming);
+  af->incoming_len = INCOMPLETE_MARK;
+  atomic_fetch_add(&sums.incomplete, 1);
+}
+
+struct af *af_new_marked(void) {
+  struct af *af = af_new();
+  af_mark(af);
+  return af;
+}
+
 struct af *af_wrap(besom_filter *filter, uint64_t max_capacity) {
   struct af *af = af_new();
   af->filter = filter;
   af->max_capacity = max_capacity;
   af_refresh(af);
+  af_pack(af);
   return af;
+}
+
+void af_replace_filter(struct af *af, besom_filter *filter) {
+  besom_free(af->filter);
+  besom__packed_free(af->packed, &redis_allocator);
+  af->packed = NULL;
+  af->filter = filter;
+  af_refresh(af);
+  af_pack(af);
 }
 
 void af_free(struct af *af) {
   af_add_items(af, -(int64_t)af->items);
   atomic_fetch_sub(&sums.filters, 1);
+  if (af_is_marked(af)) atomic_fetch_sub(&sums.incomplete, 1);
   besom_free(af->filter);
+  besom__packed_free(af->packed, &redis_allocator);
+  frozen_free(af->frozen);
   bytes_free(&af->incoming);
   RedisModule_Free(af);
 }
 
 void af_refresh(struct af *af) {
-  besom_statistics stats;
-  if (besom_stats(af->filter, &stats) != BESOM_OK) return;
-  af->abilities = besom_abilities(af->filter);
-  af_add_items(af, (int64_t)(stats.keys - af->items));
+  uint64_t items = af_stats(af).keys + (af->frozen ? af->frozen->items : 0);
+  if (!af->packed) af->abilities = af->filter ? besom_abilities(af->filter) : 0;
+  af_add_items(af, (int64_t)(items - af->items));
+}
+
+void af_limit_fixed(struct af *af) {
+  if (!af->max_capacity && frozen_is_fixed(af->frozen))
+    af->max_capacity = frozen_capacity(af->frozen);
 }
 
 bool af_is_multiset(const struct af *af) {
-  return af->abilities & BESOM_CAN_REMOVE;
+  return af->abilities & BESOM_CAN_REMOVE || !af_has_filter(af);
 }
 
+struct af *af_visit_blocks(struct af *af, const struct block_visitor *v) {
+  af = v->visit(v->ctx, af);
+  if (af->incoming.data) af->incoming.data = v->visit(v->ctx, af->incoming.data);
+  if (af->packed) af->packed = v->visit(v->ctx, af->packed);
+  if (af->frozen) af->frozen = frozen_visit_blocks(af->frozen, v);
+  besom_filter *filter = af->filter ? besom__visit_blocks(af->filter, v) : NULL;
+  if (filter) af->filter = filter;
+  return af;
+}
+
+/* Adds the size of the block as the allocator counts it. */
+static void *measure_block(void *bytes, void *block) {
+  *(size_t *)bytes += RedisModule_MallocSize(block);
+  return block;
+}
+
+/* Kinds whose blocks cannot be visited say how much they have asked for. */
 size_t af_bytes(const struct af *af) {
-  besom_statistics stats = {0};
-  if (af->filter) besom_stats(af->filter, &stats);
-  return sizeof *af + af->incoming.allocated + (size_t)stats.bytes;
+  size_t bytes = 0;
+  const struct block_visitor measuring = {measure_block, &bytes};
+  af_visit_blocks((struct af *)(uintptr_t)af, &measuring);
+  size_t asked = af->filter ? (size_t)af_stats(af).bytes : 0;
+  return bytes > asked ? bytes : bytes + asked;
 }
 
 besom_status check_kind(const besom_filter *filter) {
@@ -192,7 +294,9 @@ besom_status check_kind(const besom_filter *filter) {
 besom_status filter_copy(const besom_filter *filter, besom_filter **out) {
   struct bytes saved = {0};
   besom_status status = besom_save(filter, &(besom_sink){bytes_write, &saved});
-  if (status == BESOM_OK) status = besom_load(saved.data, saved.len, &redis_allocator, out);
+  if (status == BESOM_OK)
+    status = besom__container_load((const uint8_t *)saved.data, saved.len, &redis_allocator, false,
+                                   BESOM_OPEN_TRUSTED, NULL, out);
   bytes_free(&saved);
   return status;
 }

@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
 """Writes the library as one source file and one header: OUT/besom.c and OUT/besom.h.
 
-    amalgamate.py --source DIR --xxhash DIR --variants A.c,B.c --widths 7,8 --width-stems a,b OUT
+    amalgamate.py --source DIR --xxhash DIR --variants A.c,B.c --widths 7,8 --width-stems a,b
+                  [--without-papers] [--reader] [--all-variants] OUT
 
-The result has the core and all kinds; guards, stores and sidecars are left out. CMake passes the
-lists, so that CMakeLists.txt is the only place that says which sources are compiled per instruction
-set and per width.
+The result has the core and all kinds, or those without the published systems, or what reads saved
+filters (amalgamate_reader.py); guards, stores, sidecars and the reader of published sets are left
+out. CMake passes the lists, so that CMakeLists.txt is the only place that says which sources are
+compiled per instruction set and per width.
 
 How one translation unit holds what are many in the usual build:
 
-- Names that are local to a source (static functions and objects, types, enumeration constants) get
-  the prefix STEM__. Members keep their names: a name is not changed after "." and "->", nor where a
-  struct declares it. Macros of a source end with it (#undef).
-- Headers come first, each once.
-- Sources that are compiled several times are sections, guarded by BESOM_SECTION. besom.c includes
-  itself once per instruction set and width. A section has the inline functions of its headers
-  again, because they depend on the instruction set. Within it each local name N stands for
-  N_SUFFIX, with a suffix that differs per inclusion.
+- Headers come first, each once. Names keep their spelling. Only a name that is local to several
+  sources (a static object, a type, an enumeration constant) gets the prefix STEM__. Members keep
+  their names: a name is not changed after "." and "->", nor where a struct declares it. Macros of a
+  source end with it (#undef).
+- Sources that are compiled several times are there several times, with the inline functions of
+  their headers, because those depend on the instruction set. Their local names get a suffix.
+- Compiling is what users wait for. Without --all-variants there are only the copies that earn
+  their time (docs/embedding.md): is_extra tells the others, and the name of each stands for one
+  that is there (stand_ins). Portable code beside AVX2 is not inlined by force (BESOM_COMPACT).
+- A function that other sources call is never inlined (apart), as in the usual build.
 - clang does not define __AVX2__ and its like for a target attribute. They become BESOM__AVX2__.
 
 The code has the form that clang-format gives it; anything that this script does not understand is
@@ -27,8 +31,12 @@ import pathlib
 import re
 import sys
 
-PUBLIC = ["besom.h", "besom_plan.h", "besom_reverse.h"]
-LEFT_OUT = ("guard/", "store/", "sidecar/")
+import amalgamate_reader as reader
+from c_source import (Names, Scan, declared, function_name, is_type, rename, statements_of,
+                      tokens_of)
+
+PUBLIC = ["besom.h", "besom_map.h", "besom_plan.h", "besom_reverse.h"]
+LEFT_OUT = ["guard/", "store/", "sidecar/", "published/"]
 ISAS = {
     "avx2": ["avx2", "bmi", "bmi2", "lzcnt", "popcnt"],
     "avx512": ["avx2", "bmi", "bmi2", "lzcnt", "popcnt", "avx512f", "avx512bw", "avx512vl",
@@ -42,251 +50,14 @@ FEATURE_MACRO = re.compile(r"#define _(GNU|DEFAULT|POSIX_C)_SOURCE\b")
 # Macros of a source that select what headers contain. They keep their names.
 SETTINGS = {"UNSHARED", "BESOM_SHARED", "XXH_INLINE_ALL", "PATH_MAX"}
 
-TOKEN = re.compile(r"""
-    (?P<comment>/\*.*?\*/|//[^\n]*)
-  | (?P<directive>(?:(?<=\n)|\A)[ \t]*\#(?:/\*.*?\*/|\\\n|[^\n])*)
-  | (?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
-  | (?P<number>\.?[0-9](?:[eEpP][+-]|[\w.])*)
-  | (?P<name>[A-Za-z_]\w*)
-  | (?P<space>\s+)
-  | (?P<other>->|\#\#|.)
-""", re.S | re.X)
-
-
-def tokens_of(text):
-    return [(m.lastgroup, m.group()) for m in TOKEN.finditer(text)]
-
-
-class Statement:
-    """Text between two ends of statements at file scope: a declaration, definition or directive."""
-
-    def __init__(self, tokens, condition):
-        self.tokens = tokens
-        self.condition = condition  # within #if, other than the include guard
-        self.code = [t for t in tokens if t[0] not in ("comment", "space", "directive")]
-
-    def text(self):
-        return "".join(t for _, t in self.tokens)
-
-
-def statements_of(text):
-    """Splits a file at file scope. Directives inside a declaration stay inside it."""
-    result, current, depth, conditions = [], [], 0, 0
-    has_code = function = False
-    previous = ""
-    for kind, t in tokens_of(text):
-        if kind == "directive" and not has_code:
-            if current:
-                result.append(Statement(current, conditions))
-            word = re.match(r"\s*#\s*(\w+)", t).group(1)
-            if word == "endif":
-                conditions -= 1
-            result.append(Statement([(kind, t)], conditions))
-            if word in ("if", "ifdef", "ifndef"):
-                conditions += 1
-            current = []
-            continue
-        current.append((kind, t))
-        if kind in ("comment", "space", "directive"):
-            continue
-        has_code = True
-        if t == "{" and depth == 0:
-            function = previous == ")"
-        if t in ("{", "(", "["):
-            depth += 1
-        elif t in ("}", ")", "]"):
-            depth -= 1
-        previous = t
-        # extern "C" { does not occur in src/.
-        if depth == 0 and (t == ";" or (t == "}" and function)):
-            result.append(Statement(current, conditions))
-            current, has_code, function = [], False, False
-    if depth or conditions:
-        raise SystemExit("amalgamate.py: unbalanced braces or conditions")
-    if current:
-        result.append(Statement(current, 0))
-    return result
-
-
-KEYWORDS = set("""static inline const volatile struct union enum typedef extern unsigned signed char
-    short int long float double void _Atomic _Thread_local _Alignas _Noreturn __attribute__ register
-    _Bool restrict""".split())
-
-
-class Names:
-    def __init__(self):
-        self.ordinary, self.tags, self.macros = set(), set(), []
-
-
-def without_groups(code):
-    """The tokens outside (), [] and {}; each group becomes one token, its opening bracket."""
-    result, depth = [], 0
-    for kind, t in code:
-        if t in ("(", "[", "{"):
-            if depth == 0:
-                result.append((kind, t))
-            depth += 1
-        elif t in (")", "]", "}"):
-            depth -= 1
-        elif depth == 0:
-            result.append((kind, t))
-    return result
-
-
-def enumerators(code):
-    names, i = [], 0
-    while i < len(code):
-        if code[i][1] == "enum":
-            j = i + 1
-            if j < len(code) and code[j][0] == "name":
-                j += 1
-            if j < len(code) and code[j][1] == "{":
-                depth, expect = 0, True
-                for kind, t in code[j:]:
-                    if t in "{([":
-                        depth += 1
-                    elif t in "})]":
-                        depth -= 1
-                        if depth == 0:
-                            break
-                    elif depth == 1 and t == ",":
-                        expect = True
-                    elif depth == 1 and expect and kind == "name":
-                        names.append(t)
-                        expect = False
-        i += 1
-    return names
-
-
-def tags_defined(code):
-    return [code[i + 1][1] for i in range(len(code) - 2)
-            if code[i][1] in ("struct", "union", "enum") and code[i + 1][0] == "name"
-            and code[i + 2][1] == "{"]
-
-
-def declared(code):
-    """The names that a declaration at file scope declares."""
-    flat = without_groups(code)
-    names, i = [], 0
-    # A function pointer, static T (*const NAME[])(...), has its name inside a group.
-    m = re.search(r"\( \*(?: const)? (\w+)(?: \[[^\]]*\])? \) \(", " ".join(t for _, t in code))
-    if m and flat[-1][1] == ";" and ("name", m.group(1)) not in flat:
-        return [m.group(1)]
-    while i < len(flat):
-        kind, t = flat[i]
-        following = flat[i + 1][1] if i + 1 < len(flat) else ";"
-        if t == "__attribute__":
-            i += 2
-            continue
-        if kind == "name" and t not in KEYWORDS and flat[i - 1][1] not in ("struct", "enum", "union") \
-                and following in ("(", "[", "=", ",", ";", "__attribute__"):
-            names.append(t)
-            if following in ("(", "="):
-                # Skip the initializer or the parameters, up to the next declarator.
-                while i < len(flat) and flat[i][1] not in (",", ";", "{"):
-                    i += 1
-                if following == "(":
-                    break
-        i += 1
-    return names
-
-
-def is_type(statement):
-    code = [t for _, t in statement.code]
-    if not code:
-        return False
-    if code[0] == "typedef":
-        return True
-    return code[0] in ("struct", "union", "enum") and "{" in code and \
-        "(" not in code[:code.index("{")] and "=" not in without_text(code)
-
-
-def without_text(code):
-    return [t for _, t in without_groups([("other", t) for t in code])]
-
-
-class Scan:
-    """Finds the local names of a file. static_macros: macros that stand for `static ...`."""
-
-    def __init__(self, static_macros):
-        self.static_macros = static_macros
-
-    def names(self, statements):
-        found = Names()
-        for s in statements:
-            for kind, t in s.tokens:
-                m = re.match(r"\s*#\s*define\s+(\w+)", t) if kind == "directive" else None
-                if m and m.group(1) not in found.macros:
-                    found.macros.append(m.group(1))
-            self.add(found, s)
-        return found
-
-    def is_local(self, s):
-        words = {t for _, t in without_groups(s.code)}
-        return "static" in words or bool(words & self.static_macros)
-
-    def add(self, found, s):
-        if not s.code:
-            return
-        if s.code[0][1] == "typedef" or self.is_local(s):
-            found.ordinary.update(declared(s.code))
-        if s.code[0][1] in ("struct", "union", "enum", "typedef", "static"):
-            found.tags.update(tags_defined(s.code))
-            found.ordinary.update(enumerators(s.code))
-        found.ordinary -= self.static_macros
-
-
-def new_name(name, previous, in_struct, names, prefix):
-    """The name of a token after `previous`: tags, members and all others are three name spaces."""
-    if previous in ("struct", "union", "enum"):
-        return prefix + name if name in names.tags else name
-    if previous in (".", "->") or in_struct:
-        return name
-    return prefix + name if name in names.ordinary else name
-
-
-def rename(tokens, names, prefix):
-    """Gives local names a prefix. Members of structs keep their names."""
-    result, previous, before = [], "", ""
-    in_struct = [False]  # per open bracket: are the names there members?
-    for kind, t in tokens:
-        if kind == "directive":
-            result.append(rename_directive(t, names, prefix))
-            continue
-        result.append(new_name(t, previous, in_struct[-1], names, prefix) if kind == "name" else t)
-        if kind in ("comment", "space"):
-            continue
-        if t == "{":
-            in_struct.append("struct" in (previous, before) or "union" in (previous, before))
-        elif t == "[":
-            in_struct.append(False)  # the size of an array
-        elif t == "(":
-            in_struct.append(in_struct[-1])  # (*member)(parameters)
-        elif t in ("}", "]", ")"):
-            in_struct.pop()
-        before, previous = previous, t
-    return "".join(result)
-
-
-def rename_directive(text, names, prefix):
-    head = re.match(r"\s*#\s*(\w+)", text)
-    if head.group(1) in ("include", "pragma", "error"):
-        return text
-    result, previous = [head.group()], ""
-    for kind, t in tokens_of(text[head.end():]):
-        result.append(new_name(t, previous, False, names, prefix) if kind == "name" else t)
-        if kind not in ("space", "comment"):
-            previous = t
-    return "".join(result)
-
 
 class Library:
-    def __init__(self, source):
-        self.root = source
+    def __init__(self, source, reads_only):
+        self.root, self.reads_only = source, reads_only
         self.src = source / "src"
         self.texts, self.statements = {}, {}
         files = [p.relative_to(self.src).as_posix() for p in sorted(self.src.rglob("*.[ch]"))]
-        self.files = [f for f in files if not f.startswith(LEFT_OUT)]
+        self.files = [f for f in files if not f.startswith(tuple(LEFT_OUT))]
         self.sources = [f for f in self.files if f.endswith(".c")]
         statics = set()
         for f in self.files:
@@ -294,7 +65,12 @@ class Library:
             for m in re.finditer(r"^#define (\w+) static\b", text, re.M):
                 statics.add(m.group(1))
             self.texts[f] = text
+        if reads_only:
+            self.texts["kinds.c"] = (source / reader.REGISTRY).read_text()
         self.scan = Scan(statics)
+
+    def text_of(self, s):
+        return reader.hidden(s, declared, is_type) if self.reads_only else s.text()
 
     def text(self, f):
         """A file without its include guard, feature macros and names of instruction sets."""
@@ -322,7 +98,7 @@ class Library:
 
         def visit(f):
             for i in self.includes(f):
-                if i.endswith("besom_store.h") or i.startswith(LEFT_OUT):
+                if i.endswith("besom_store.h") or i.startswith(tuple(LEFT_OUT)):
                     raise SystemExit(f"amalgamate.py: {f} includes {i}, which is left out")
                 visit(i)
             if f.endswith(".h") and f not in order:
@@ -384,24 +160,34 @@ def check_headers(library, headers):
     return set(seen)
 
 
+def repeated_names(library, files):
+    """Names that are local to several of these files."""
+    seen, result = Names(), Names()
+    for f in files:
+        found = library.scan.names(library.parsed(f))
+        for all_, twice, own in ((seen.ordinary, result.ordinary, found.ordinary | set(found.macros)),
+                                 (seen.tags, result.tags, found.tags)):
+            twice |= all_ & own
+            all_ |= own
+    return result
+
+
 def prefix_of(f):
     return pathlib.PurePath(f).stem + "__"
 
 
-def plain_source(library, f, header_names):
+def plain_source(library, f, header_names, repeated):
     statements = library.parsed(f)
     names = library.scan.names(statements)
-    names.tags -= library.shared_tags(f)
+    names.tags = (names.tags - library.shared_tags(f)) & repeated.tags
+    names.ordinary &= repeated.ordinary
     own = [m for m in names.macros if m not in SETTINGS]
     clashing = [m for m in own if m in header_names]
     names.ordinary.update(clashing)
-    body = "".join(rename(s.tokens, names, prefix_of(f)) for s in statements)
+    body = "".join(rename(tokens_of(library.text_of(s)), names, lambda n: prefix_of(f) + n)
+                   for s in statements)
     undefs = "".join(f"#undef {prefix_of(f) if m in clashing else ''}{m}\n" for m in own)
     return title("src/" + f) + strip_includes(body).strip("\n") + "\n\n" + undefs
-
-
-def of_section(tokens, inline):
-    return rename(tokens, inline, "inline__")
 
 
 def belongs_in_section(library, s, macros):
@@ -414,7 +200,7 @@ def belongs_in_section(library, s, macros):
 
 
 def section_headers(library, f):
-    """What the headers of a source contribute to its section: names, macros and texts."""
+    """What the headers of a source contribute to a copy: names, macros and statements."""
     inline, macros, kept = Names(), [], {}
     for h in library.headers([f]):
         macros += library.scan.names(library.parsed(h)).macros
@@ -422,71 +208,86 @@ def section_headers(library, f):
         local = library.scan.names(kept[h])
         inline.ordinary |= local.ordinary
         inline.tags |= local.tags
-    texts = []
-    for h, statements in kept.items():
-        body = strip_includes("".join(of_section(s.tokens, inline) for s in statements))
-        body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)  # they are above, once
-        texts.append(f"/* src/{h} */\n" + re.sub(r"\n\s*\n+", "\n", body.strip("\n")) + "\n")
-    return inline, [m for m in dict.fromkeys(macros) if m != "BESOM_WIDTH"], texts
+    return inline, [m for m in dict.fromkeys(macros) if m != "BESOM_WIDTH"], kept
 
 
-def section(library, f, number):
-    """A source that is compiled several times, with the inline functions of its headers."""
-    inline, header_macros, texts = section_headers(library, f)
-    renamed = sorted("inline__" + n for n in inline.ordinary | inline.tags)
+def compact(text):
+    """Without comments: they are in src/."""
+    return re.sub(r"\n\s*\n+", "\n", re.sub(r"/\*.*?\*/", "", text, flags=re.S).strip("\n")) + "\n"
+
+
+def copy_of(library, f, suffix, **macros):
+    """A source that is there several times, with the inline functions of its headers."""
+    inline, header_macros, headers = section_headers(library, f)
     own_macros, body = [], ""
     for c in [f] + re.findall(r'^#include "([^"]+\.c)"', library.texts[f], re.M):
         names = library.scan.names(library.parsed(c))
         names.tags -= library.shared_tags(c)
         own_macros += names.macros
-        renamed += sorted(prefix_of(c) + n for n in names.ordinary | names.tags)
-        text = "".join(rename(s.tokens, names, prefix_of(c)) for s in library.parsed(c))
-        body += of_section(tokens_of(text), inline)
+        inline.ordinary |= names.ordinary
+        inline.tags |= names.tags
+        body += "".join(library.text_of(s) for s in library.parsed(c))
+    renamed = lambda n: f"{n}_{suffix}"
     # What selects the contents of headers must precede them.
     setting = re.compile(r"^(?:#ifndef BESOM_SHARED\n)?#define (?:UNSHARED|BESOM_SHARED)\b"
                          r"(?:\\\n|[^\n])*\n(?:#endif\n)?", re.M)
-    lines = [f"#elif BESOM_SECTION == {number}\n", title("section of src/" + f)]
-    lines += [f"#undef {m}\n" for m in header_macros] + setting.findall(body)
-    lines += [f"#define {n} BESOM_LOCAL({n})\n" for n in dict.fromkeys(renamed)] + texts
-    lines += [strip_includes(setting.sub("", body)).strip("\n"), "\n\n"]
-    lines += [f"#undef {n}\n" for n in dict.fromkeys(renamed + own_macros)]
-    return "".join(lines)
+    lines = [title(f"src/{f}, {suffix}")] + [f"#define {k} {v}\n" for k, v in macros.items()]
+    lines += [f"#undef {m}\n" for m in ["UNSHARED", *header_macros]] + setting.findall(body)
+    texts = ["".join(library.text_of(s) for s in statements) for statements in headers.values()]
+    for text in texts + [setting.sub("", body)]:
+        lines.append(compact(strip_includes(rename(tokens_of(text), inline, renamed))))
+    lines += [f"#undef {m}\n" for m in dict.fromkeys([*own_macros, *macros, "BESOM_WIDTH"])]
+    return re.sub(r"^#(define|undef) XXH_INLINE_ALL\n|^#include <[^>]+>[^\n]*\n", "",
+                  "".join(lines), flags=re.M)
 
 
-def instance(number, suffix, **macros):
-    lines = [f"#define BESOM_SECTION {number}\n", f"#define BESOM_SUFFIX {suffix}\n"]
-    lines += [f"#define {k} {v}\n" for k, v in macros.items()]
-    lines += ["#include BESOM_FILE\n", "#undef BESOM_SECTION\n", "#undef BESOM_SUFFIX\n",
-              "#undef BESOM_WIDTH\n"]
-    lines += [f"#undef {k}\n" for k in macros if k != "BESOM_WIDTH"]
-    return "".join(lines)
+# For width 8 there are copies of what most calls run. Cuckoo tables have no code for AVX2 that is
+# faster, but for the instructions that count bits.
+def is_extra(stem, isa, width):
+    if isa == "avx512" or (isa == "avx2" and stem == "partial_key_calls"):
+        return True
+    return width is not None and (width != "8" or stem not in ("table_ops", "quotient_calls"))
 
 
-def instances(args, sections, isa):
-    lines = []
-    for stem, number in sections.items():
+def stand_ins(library):
+    """Without --all-variants: names of what is extra, and of what is there."""
+    names = set()
+    for text in library.texts.values():
+        names |= set(re.findall(r"\bbesom__\w+_avx512(?:_\w+)?\b|"
+                                r"\bbesom__(?:cf|vacuum)_calls_avx2_\w+", text))
+    there = {n: re.sub("avx512|avx2", "portable" if re.search("cf_calls|vacuum_calls", n) else "avx2", n)
+             for n in names}
+    for stem in ("qtable_ops_shared", "concurrent_calls", "merge_tables"):
+        there[f"besom__{stem}_avx2_8"] = f"besom__{stem}_avx2_any"
+    lines = [f"#define {n} {there[n]}\n" for n in sorted(there)]
+    return "".join(["#define BESOM_FEW_WIDTHS 1\n#define BESOM_WITHOUT_AVX512 1\n", *lines])
+
+
+def copies(args, library, isa):
+    """The sources that are compiled per instruction set, for this one."""
+    text = []
+
+    def add(f, stem, width, suffix, **macros):
+        if args.all_variants or not is_extra(stem, isa, width):
+            text.append(copy_of(library, f, f"{suffix}_{isa}" + (f"_{width}" if width else ""),
+                                **macros, **({"BESOM_WIDTH": width} if width else {})))
+
+    for f in args.variants:
+        stem = pathlib.PurePath(f).stem
         if stem == "partial_key_calls":
             for kind in ("cf", "vacuum"):
                 for form in ("WHOLE_BYTES", "LANES", "WIDE"):
-                    name = f"{kind}_{isa}_{form.lower()}"
-                    lines.append(instance(number, f"{stem}_{name}", FORM=form,
-                                          CALLS=f"besom__{kind}_calls_{isa}_{form.lower()}",
-                                          ALTERNATE=f"{kind}_alternate"))
+                    add(f, stem, None, f"{stem}_{kind}_{form.lower()}", FORM=form,
+                        CALLS=f"besom__{kind}_calls_{isa}_{form.lower()}",
+                        ALTERNATE=f"{kind}_alternate")
             continue
-        lines.append(instance(number, f"{stem}_{isa}", BESOM_ISA=isa))
-        if isa == "portable" or stem not in args.width_stems:
-            continue
-        for width in args.widths:
-            if width != "8":
-                lines.append("#ifndef BESOM_FEW_WIDTHS\n")
-            lines.append(instance(number, f"{stem}_{isa}_{width}", BESOM_ISA=isa,
-                                  BESOM_WIDTH=width))
-            if width != "8":
-                lines.append("#endif\n")
-    return "".join(lines)
+        widths = args.widths if isa != "portable" and stem in args.width_stems else []
+        for width in [None, *widths]:
+            add(f, stem, width, stem, BESOM_ISA=isa)
+    return "".join(text)
 
 
-def isa_group(args, sections, isa):
+def isa_group(args, library, isa):
     target = ",".join(ISAS[isa])
     macros = ISA_MACROS["avx2"] + (ISA_MACROS["avx512"] if isa == "avx512" else [])
     defines = "".join(f"#undef BESOM{m}\n#define BESOM{m} 1\n" for m in macros)
@@ -496,7 +297,7 @@ def isa_group(args, sections, isa):
 #pragma GCC push_options
 #pragma GCC target("{target}")
 #endif
-{instances(args, sections, isa)}#ifdef __clang__
+{copies(args, library, isa)}#ifdef __clang__
 #pragma clang attribute pop
 #else
 #pragma GCC pop_options
@@ -510,32 +311,23 @@ HEAD = """/*
  *
  *   cc -std=c11 -O2 -c besom.c       (link with -lm -pthread)
  *
- * It has the core and all kinds of filters (besom.h); no guards, stores or sidecars. On x86-64 the
- * hot loops are compiled for AVX2 and AVX-512, too, and a filter chooses when it is created.
+ * It has {contents} (besom.h); no guards, stores, sidecars or published sets. On x86-64 the hot loops
+ * are compiled for {sets}, too, and a filter chooses when it is created.
  *
- *   -DBESOM_PORTABLE     portable code only: compiles in less than half of the time
- *   -DBESOM_ALL_WIDTHS   specialised code for all frequent widths of slots, not only for 8 bits:
- *                        larger, and slower to compile
- *   -DBESOM_FILE='"x.c"' if this file has another name: it includes itself
+ * -DBESOM_PORTABLE: portable code only. -DBESOM_WITHOUT_PAPERS: without the published systems.
  */
 """
 
-PREAMBLE = """#ifndef BESOM_SECTION
-
+PREAMBLE = """{papers}
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
-#ifndef BESOM_FILE
-#define BESOM_FILE "besom.c"
-#endif
 #if defined(__x86_64__) && defined(__LP64__) && !defined(BESOM_PORTABLE)
 #define BESOM_X86_VARIANTS 1
 #include <immintrin.h>
 #endif
-#ifndef BESOM_ALL_WIDTHS
-#define BESOM_FEW_WIDTHS 1
-#endif
+{stand_ins}#define BESOM_SMALL_CODE 1 /* until the hot loops */
 
 /* The instruction sets of the code that follows: at first those of the compiler's flags. */
 {isa_macros}
@@ -546,12 +338,11 @@ PREAMBLE = """#ifndef BESOM_SECTION
 #define BESOM_TARGET_avx512
 #endif
 
-#define BESOM_PASTE_(name, suffix) name##_##suffix
-#define BESOM_PASTE(name, suffix) BESOM_PASTE_(name, suffix)
-#define BESOM_LOCAL(name) BESOM_PASTE(name, BESOM_SUFFIX)
+#define BESOM_APART __attribute__((noinline))
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-const-variable"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #ifndef __clang__ /* it does not see that a filter that exists has statistics */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -561,59 +352,92 @@ PREAMBLE = """#ifndef BESOM_SECTION
 """
 
 
+def apart(library, s):
+    """A function that other sources call is not inlined, as in the usual build (flatten would)."""
+    name = function_name(s)
+    if not name or not name.startswith("besom__") or s.code[0][1] in ("static", "ALWAYS_INLINE"):
+        return library.text_of(s)
+    at = s.tokens.index(s.code[0])
+    word = "static BESOM_APART " if library.reads_only else "BESOM_APART "
+    return "".join(t for _, t in s.tokens[:at] + [("name", word)] + s.tokens[at:])
+
+
 def with_targets(text):
     return re.sub(r"^(const struct \w+ \*besom__\w+_(avx2|avx512)\()", r"BESOM_TARGET_\2 \1", text,
                   flags=re.M)
 
 
-def amalgamation(args, library):
-    variants = [v.removeprefix("src/") for v in args.variants] + ["cuckoo/partial_key_calls.c"]
-    plain = [f for f in library.sources if f not in variants]
-    headers = library.headers(library.sources)
-    header_names = check_headers(library, headers)
+def preamble(args, library):
     isa_macros = "".join(f"#ifdef {m}\n#define BESOM{m} 1\n#endif\n"
                          for m in ISA_MACROS["avx512"] + ISA_MACROS["avx2"])
     targets = "".join(f'#define BESOM_TARGET_{isa} \\\n  __attribute__((target("{",".join(ISAS[isa])}")))\n'
-                      for isa in ISAS)
+                      for isa in ISAS if isa == "avx2" or args.all_variants)
+    if not args.all_variants:
+        targets += "#define BESOM_TARGET_avx512 BESOM_TARGET_avx2\n"
     version = ".".join(re.findall(r"define BESOM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)",
                                   (args.source / "include/besom.h").read_text()))
-    out = [HEAD.replace("{version}", version), PREAMBLE.replace("{isa_macros}", isa_macros).replace("{targets}", targets)]
+    text = (HEAD + PREAMBLE).replace("{version}", version)
+    text = text.replace("{papers}", 
+                        "#define BESOM_WITHOUT_PAPERS 1\n" * args.without_papers +
+                        "#define BESOM_ONLY_READS 1\n" * args.reader)
+    contents = "what reads saved filters" if args.reader else "the core and all kinds of filters"
+    text = text.replace("{contents}", contents)
+    text = text.replace("{isa_macros}", isa_macros).replace("{targets}", targets)
+    text = text.replace("{sets}", "AVX2 and AVX-512" if args.all_variants else "AVX2")
+    return text.replace("{stand_ins}", "" if args.all_variants else stand_ins(library))
+
+
+def amalgamation(args, library, left_out):
+    args.variants = [v.removeprefix("src/") for v in args.variants] + ["cuckoo/partial_key_calls.c"]
+    plain = [f for f in library.sources if f not in args.variants]
+    headers = library.headers(library.sources)
+    header_names = check_headers(library, headers)
     included = system_includes(library)
     xxhash = (args.xxhash / "xxhash.h").read_text()
-    out += ["\n", "".join(f"#include <{i}>\n" for i in sorted(included)), title("xxhash.h, under its own licence"), "#define XXH_INLINE_ALL\n", xxhash,
-            "\n#pragma GCC visibility push(hidden)\n"]
+    out = [preamble(args, library), "\n", "".join(f"#include <{i}>\n" for i in sorted(included)),
+           left_out, title("xxhash.h, under its own licence"), "#define XXH_INLINE_ALL\n", xxhash,
+           "\n#pragma GCC visibility push(hidden)\n"]
     for h in headers:
-        text = "".join(s.text() for s in library.parsed(h))
+        text = "".join(apart(library, s) for s in library.parsed(h))
         text = own_includes(text.replace("#define XXH_INLINE_ALL\n", ""), included)
         out += [title("src/" + h), with_targets(strip_includes(text).strip("\n")), "\n"]
+    repeated = repeated_names(library, plain + headers)
     for f in plain:
-        text = plain_source(library, f, header_names)
+        text = plain_source(library, f, header_names, repeated)
         text = own_includes(text.replace("#define XXH_INLINE_ALL\n", ""), included)
-        out.append(with_targets(text))
-    sections = {pathlib.PurePath(v).stem: i + 1 for i, v in enumerate(variants)}
-    out += ["\n#undef BESOM_WIDTH\n", title("portable"), instances(args, sections, "portable"),
-            "\n#ifdef BESOM_X86_VARIANTS\n", isa_group(args, sections, "avx2"),
-            isa_group(args, sections, "avx512"), "#endif\n\n#pragma GCC visibility pop\n",
-            "#pragma GCC diagnostic pop\n\n"]
-    for i, v in enumerate(variants):
-        out.append(re.sub(r"^#(define|undef) XXH_INLINE_ALL\n|^#include <[^>]+>[^\n]*\n", "",
-                          section(library, v, i + 1), flags=re.M))
-    out.append("#endif\n")
+        text = with_targets(text)
+        if f.startswith("papers/"):
+            text = f"#ifndef BESOM_WITHOUT_PAPERS\n{text}#endif\n"
+        out.append(text)
+    out.append("\n#undef BESOM_WIDTH\n#undef BESOM_SMALL_CODE\n")
+    if not args.all_variants:
+        out.append("#ifdef BESOM_X86_VARIANTS\n#define BESOM_COMPACT 1\n#endif\n")
+    out += [copies(args, library, "portable"), "#undef BESOM_COMPACT\n\n#ifdef BESOM_X86_VARIANTS\n",
+            isa_group(args, library, "avx2")]
+    if args.all_variants:
+        out.append(isa_group(args, library, "avx512"))
+    out.append("#endif\n\n#pragma GCC visibility pop\n")
+    if not args.reader:  # gcc looks at the end whether static functions are defined
+        out.append("#pragma GCC diagnostic pop\n")
     return "".join(out)
 
 
 def public_header(args):
-    done = []
+    """The text of besom.h, and with --reader what is left out of it."""
+    done, left_out = [], []
 
     def expand(name):
         if name in done:
             return ""
         done.append(name)
         text = (args.source / "include" / name).read_text()
+        if args.reader:
+            text, dropped = reader.split_header(text, statements_of, declared, is_type)
+            left_out.append(dropped)
         return re.sub(r'^#include "([^"]+)"[^\n]*\n', lambda m: expand(m.group(1)), text,
                       flags=re.M)
 
-    return "".join(expand(name) for name in PUBLIC)
+    return "".join(expand(name) for name in PUBLIC), reader.hide("".join(left_out))
 
 
 def parse_arguments():
@@ -624,15 +448,22 @@ def parse_arguments():
     parser.add_argument("--variants", type=commas, required=True)
     parser.add_argument("--widths", type=commas, required=True)
     parser.add_argument("--width-stems", type=commas, required=True)
+    parser.add_argument("--without-papers", action="store_true")
+    parser.add_argument("--reader", action="store_true")
+    parser.add_argument("--all-variants", action="store_true")
     parser.add_argument("out", type=pathlib.Path)
     return parser.parse_args()
 
 
 def main():
     args = parse_arguments()
+    if args.without_papers:
+        LEFT_OUT.append("papers/")
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "besom.h").write_text(public_header(args))
-    (args.out / "besom.c").write_text(amalgamation(args, Library(args.source)))
+    header, left_out = public_header(args)
+    library = Library(args.source, args.reader)
+    (args.out / "besom.h").write_text(header)
+    (args.out / "besom.c").write_text(amalgamation(args, library, left_out))
 
 
 if __name__ == "__main__":

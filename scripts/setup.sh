@@ -3,35 +3,45 @@
 set -eu
 
 declare -A packages
-packages[demo]='gcc libc6-dev make cmake libxxhash-dev liblmdb-dev'
+packages[demo]='gcc libc6-dev make cmake libxxhash-dev liblmdb-dev libsodium-dev libzstd-dev zlib1g-dev'
 packages[check]='gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils'
 packages[report]="${packages[demo]} librocksdb-dev python3 gnuplot-nox git"
 packages[test]="${packages[report]} binutils pkg-config libcmocka-dev clang clang-format-14
   libclang-rt-14-dev g++ libhiredis-dev redis-server chromium chromium-driver valgrind libsqlite3-dev
-  sqlite3 mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign patch"
+  sqlite3 mandoc zlib1g-dev libzstd-dev zstd libsodium-dev libcurl4-openssl-dev minisign patch libidn2-dev
+  publicsuffix"
 packages[sqlite]="${packages[check]} coreutils libsqlite3-dev sqlite3 python3"
-packages[python]="${packages[demo]} binutils python3 python3-dev python3-pytest python3-hypothesis
-  python3-numpy python3-build python3-setuptools python3-wheel"
+packages[python-dist]="${packages[demo]} binutils python3 python3-dev python3-build
+  python3-setuptools python3-wheel python3-venv"
+packages[python]="${packages[python-dist]} python3-pytest python3-hypothesis python3-numpy
+  python3-pandas python3-sqlalchemy python3-requests python3-tqdm python3-matplotlib mypy"
 packages[redis]="${packages[check]} redis-server python3 python3-redis"
 packages[web]='make cmake clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 libxxhash-dev'
+packages[dns]="${packages[check]} python3 dnsdist knot-resolver unbound python3-unbound dnsperf publicsuffix"
 if ! command -v npm >/dev/null; then
   packages[redis]+=' nodejs npm'
   packages[web]+=' nodejs npm'
 fi
 packages[playground]="${packages[web]} gcc libc6-dev python3 chromium chromium-driver"
+packages[site]='pandoc mandoc python3 chromium chromium-driver'
 packages[test-web]="${packages[playground]} minisign"
 packages[musl]='gcc make cmake libxxhash-dev musl-tools'
 packages[cross]="${packages[musl]} libc6-dev libcmocka-dev clang python3 gcc-s390x-linux-gnu
   libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user zlib1g-dev libzstd-dev
   zstd libsodium-dev minisign"
 packages[amalgamation]='make cmake gcc libc6-dev libxxhash-dev python3'
+packages[go]="${packages[amalgamation]} golang-go"
+packages[test-go]="${packages[go]} ${packages[check]} libsodium-dev minisign go-staticcheck"
+packages[rust]="${packages[amalgamation]} cargo rustc"
+packages[test-rust]="${packages[rust]} rust-clippy"
 # Those of Build-Depends in debian/control, and the tools.
 packages[deb]='build-essential fakeroot dpkg-dev debhelper dh-python lintian cmake libxxhash-dev
-  libcmocka-dev liblmdb-dev librocksdb-dev libhiredis-dev libsodium-dev libsqlite3-dev libzstd-dev
-  zlib1g-dev python3-dev python3-setuptools python3-wheel'
+  libcmocka-dev libcurl4-openssl-dev liblmdb-dev librocksdb-dev libhiredis-dev libidn2-dev
+  libsodium-dev libsqlite3-dev
+  libzstd-dev zlib1g-dev python3-dev python3-setuptools python3-wheel'
 packages[test-deb]="${packages[deb]} redis-server redis-tools sqlite3 man-db pkg-config util-linux"
 packages[analyze]="${packages[demo]} librocksdb-dev libhiredis-dev libsqlite3-dev zlib1g-dev
-  libzstd-dev libsodium-dev python3 cppcheck clang-tidy-14"
+  libzstd-dev libsodium-dev libcurl4-openssl-dev python3 cppcheck clang-tidy-14"
 packages[mutants]="${packages[demo]} lld librocksdb-dev libhiredis-dev redis-server libcmocka-dev python3"
 
 if [[ $# -ne 1 || ! ${packages[$1]-} ]]; then

@@ -56,6 +56,10 @@ export class Filter {
   static open(source: Source, options?: OpenOptions): Promise<Filter>;
   /** Whether the key may be a member. false is certain. */
   has(key: Key): boolean;
+  /** The entry of a list of domains that answers a name, or null. has asks the parents of a name, too. */
+  domainEntry(name: string): string | null;
+  /** The values that a key of a map may have: numbers, or names. Throws UnsupportedError: no map. */
+  candidates(key: Key): (number | string)[];
   /** has for many keys: 1 is maybe, 0 is certainly not. */
   hasMany(keys: Iterable<Key> | PackedKeys): Uint8Array;
   /** Applies a patch; on any error the filter is what it was. */

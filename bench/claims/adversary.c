@@ -30,12 +30,12 @@ static key_list collect(tested_filter *tested, uint64_t n) {
 
 typedef struct attack {
   uint64_t hits[CYCLES]; /* false positives per cycle */
-  uint64_t full;         /* of them, and of those collected: the reserve had no space */
+  uint64_t full;         /* of those collected: the filter had no space */
   uint64_t missing;      /* members answered no afterwards */
 } attack;
 
 static attack cycle(tested_filter *tested, const key_list *found, uint64_t members, driver *d) {
-  attack a = {.full = tested->reserve_full};
+  attack a = {.full = tested->not_taken};
   for (int c = 0; c < CYCLES; c++)
     for (size_t i = 0; i < found->count; i++)
       a.hits[c] += tested_filter_query(tested, found->keys[i]);
@@ -76,7 +76,7 @@ static void rekey(tested_filter *tested, uint64_t members) {
   member_source m = {.count = members};
   besom_source source = {.next = next_member, .size_hint = members, .ctx = &m};
   check(besom_rekey(tested->own, &source, NULL, seed, NULL), "rekeying the filter");
-  tested->reserve_full = 0;
+  tested->not_taken = 0;
 }
 
 /* ------------------------------------------------------------------ the claim */
@@ -109,7 +109,7 @@ static bool test_mode(adapt_mode mode, const filter_setup *s, uint64_t queries, 
   if (mode == ADAPT_EXCEPTIONS && a.full) { /* the new seed makes new false positives: once each */
     rekey(&tested, s->members);
     a = cycle(&tested, &found, s->members, d);
-    a.full = tested.reserve_full;
+    a.full = tested.not_taken;
     bool clean = a.missing == 0 && (a.full || hits_from(&a, 1) == 0);
     report_attack(numbers, adapt_mode_names[mode], s, "rekeyed", found.count, &a,
                   clean ? "yes" : "no");

@@ -35,7 +35,7 @@ besom_config peer_config(const char *kind, uint64_t slots, uint32_t width, const
   /* As many slots as the others have. */
   config.capacity = (uint64_t)(highest_cuckoo_load * (double)slots);
   config.fpr = ldexp(1, -(int)width);
-  if (strcmp(kind, adaptive_peer_kinds[ACF]) == 0) config.options = "selector_bits=1";
+  if (strcmp(kind, adaptive_peer_kinds[ACF]) == 0) config.options = "bucket_slots=4";
   return config;
 }
 

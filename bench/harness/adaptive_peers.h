@@ -1,7 +1,8 @@
 /*
  * The filters that the adaptive quotient filter paper compares, configured as there: the same
  * number of slots each, filled to a load factor of 0.9, and an FPR of 2^-9: 9-bit remainders in
- * quotient tables, 12-bit entries in cuckoo tables.
+ * quotient tables, 12-bit entries in buckets of four in cuckoo tables. Their adaptive cuckoo filter
+ * has a selector of four bits per bucket.
  */
 #ifndef BENCH_HARNESS_ADAPTIVE_PEERS_H
 #define BENCH_HARNESS_ADAPTIVE_PEERS_H

@@ -140,6 +140,7 @@ typedef struct child {
   loop_data data;
   driver driver;
   uint64_t seed;
+  bool reports;
   const char *isa; /* that kinds with several forms use */
 } child;
 
@@ -190,8 +191,21 @@ static uint64_t count_hits(child *c, const micro_case *s, const char *op, call_s
   return hits;
 }
 
+/* Exceptions for 1 % of the keys, of keys that no query has. A kind with a cache has none. */
+static void add_exceptions(const child *c, besom_filter *f, uint64_t keys) {
+  key_stream absent = stream_absent(c->seed);
+  if (!c->reports || !(besom_abilities(f) & BESOM_STORES_EXCEPTIONS)) return;
+  check(besom_set_reserve(f, keys / 100, false), "setting the limit");
+  for (uint64_t i = 0; i < keys / 100; i++) {
+    uint64_t key;
+    absent.generate(&absent, MAX_LOOP_QUERIES + i, 1, &key);
+    check(besom_no_add(f, &key, sizeof key), "adding an exception");
+  }
+}
+
 static void count_queries(child *c, const micro_case *s, call_style style, besom_filter *f,
                           uint64_t keys) {
+  add_exceptions(c, f, keys);
   c->data.n = keys < MAX_LOOP_QUERIES ? keys : MAX_LOOP_QUERIES;
   key_stream absent = stream_absent(c->seed), lookups = stream_lookups(c->seed, keys);
   (void)count_hits(c, s, operation_names[style][NEGATIVE], style, &absent, f);
@@ -202,10 +216,12 @@ static void count_queries(child *c, const micro_case *s, call_style style, besom
 
 /*
  * The slots that are filled to 85 and 90 %. A Bloom kind has bits instead, and takes the keys of a
- * quotient table.
+ * quotient table. If the capacity is less than 90 % of the slots, it is filled to its capacity.
  */
 static uint64_t slots_of(const micro_case *s, const micro_plan *p) {
-  return s->stats.slots < 2 * p->slots ? s->stats.slots : p->slots;
+  uint64_t slots = s->stats.slots < 2 * p->slots ? s->stats.slots : p->slots,
+           most = (uint64_t)((double)s->stats.capacity / 0.9);
+  return slots < most ? slots : most;
 }
 
 static void count_style(child *c, const micro_case *s, call_style style) {
@@ -267,7 +283,8 @@ int instruction_child(const instruction_plan *plan) {
              .data = {.keys = allocate(room, sizeof(uint64_t)),
                       .bitmap = allocate(room / 64 + 1, sizeof(uint64_t))},
              .driver = driver_create(),
-             .seed = random_at(BENCH_SEED, 0)};
+             .seed = random_at(BENCH_SEED, 0),
+             .reports = plan->reports};
   c.isa = find_isa(&c.plan);
   count_empty_loops(&c);
   char *kinds = allocate(strlen(plan->kinds) + 1, 1);

@@ -28,6 +28,7 @@ typedef struct instruction_plan {
   const char *isa;   /* NULL for the fastest that valgrind knows */
   const char *kinds; /* a comma-separated list */
   bool concurrent;   /* filters with BESOM_CONCURRENT */
+  bool reports;      /* filters with exceptions for 1 % of the keys */
 } instruction_plan;
 
 /*
@@ -38,11 +39,12 @@ int instruction_child(const instruction_plan *plan);
 
 /*
  * besom-bench instructions --child SLOTS ISA KINDS FORM runs the child; ISA is "best" for NULL,
- * FORM is "plain" or "concurrent". --help does not list it.
+ * FORM is "plain", "concurrent" or "reports". --help does not list it.
  */
 #define INSTRUCTION_CHILD "--child"
 #define BEST_ISA "best"
 #define CONCURRENT_FORM "concurrent"
+#define REPORTS_FORM "reports"
 
 /*
  * The parent: runs the child and adds the counts to an empty table. Fails if valgrind is missing.

@@ -75,7 +75,9 @@ static int run_child(const instruction_plan *plan, const char *directory, int *s
                   slots,
                   (char *)(plan->isa ? plan->isa : BEST_ISA),
                   (char *)plan->kinds,
-                  plan->concurrent ? CONCURRENT_FORM : "plain",
+                  plan->concurrent ? CONCURRENT_FORM
+                  : plan->reports  ? REPORTS_FORM
+                                   : "plain",
                   NULL};
   return run(argv, status);
 }

@@ -68,7 +68,9 @@ static void read_budget(request *r) {
 static void complete_request(request *r, const char *kinds) {
   if (r->plan.isa && strcmp(r->plan.isa, "portable") != 0 && strcmp(r->plan.isa, "avx2") != 0)
     usage_error("--isa: '%s' is none of portable, avx2", r->plan.isa);
-  if (r->budget && r->plan.concurrent) usage_error("--budget: it is for plain filters");
+  if (r->budget && (r->plan.concurrent || r->plan.reports))
+    usage_error("--budget: it is for plain filters");
+  if (r->plan.reports && r->plan.concurrent) usage_error("--reports excludes --concurrent");
   if (r->budget) read_budget(r);
   if (!r->plan.slots) r->plan.slots = DEFAULT_SLOTS;
   if (kinds)
@@ -141,7 +143,8 @@ static int run_child(int argc, char **argv) {
       &(instruction_plan){.slots = strtoull(argv[2], NULL, 10),
                           .isa = strcmp(argv[3], BEST_ISA) == 0 ? NULL : argv[3],
                           .kinds = argv[4],
-                          .concurrent = strcmp(argv[5], CONCURRENT_FORM) == 0});
+                          .concurrent = strcmp(argv[5], CONCURRENT_FORM) == 0,
+                          .reports = strcmp(argv[5], REPORTS_FORM) == 0});
 }
 
 static void parse(request *r, int argc, char **argv) {
@@ -154,6 +157,8 @@ static void parse(request *r, int argc, char **argv) {
        .text = &r->plan.isa},
       {"--concurrent", NULL, "count filters with BESOM_CONCURRENT, used by one thread",
        .flag = &r->plan.concurrent},
+      {"--reports", NULL, "count filters with exceptions for 1 % of the keys",
+       .flag = &r->plan.reports},
       {"--csv", "FILE", "write CSV: kind,op,instructions; - for stdout, instead of the table",
        .text = &r->csv},
       {"--budget", "FILE", "fail if an operation takes 5 % more than in this file",

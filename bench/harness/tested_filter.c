@@ -95,18 +95,21 @@ void tested_filter_free(tested_filter *tested) {
   *tested = (tested_filter){0};
 }
 
+/* A guard with a full reserve holds further false positives itself. */
 static bool adapt_by_store(tested_filter *tested, uint64_t key) {
   besom_guard_statistics before, after;
   check(besom_guard_stats(tested->guard, &before), "statistics of a guard");
   besom_status status = besom_guard_get_u64(tested->guard, key, NULL);
   if (status != BESOM_NOT_FOUND) fail("a key that was never stored: %s", besom_strerror(status));
   check(besom_guard_stats(tested->guard, &after), "statistics of a guard");
+  tested->not_taken += after.adapted == before.adapted;
   return after.adapt_full == before.adapt_full;
 }
 
 static bool adapt_by_exception(tested_filter *tested, uint64_t key) {
   besom_status status = besom_adapt_u64(tested->own, key);
   if (status != BESOM_RESERVE_FULL && status != BESOM_EVICTED) check(status, "adapting");
+  tested->not_taken += status == BESOM_RESERVE_FULL;
   return status != BESOM_RESERVE_FULL;
 }
 

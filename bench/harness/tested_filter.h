@@ -35,6 +35,7 @@ typedef struct tested_filter {
   besom_guard *guard;    /* only for ADAPT_STORE */
   bool adapts;           /* ADAPT_EXCEPTIONS: report false positives by besom_adapt */
   uint64_t reserve_full; /* false positives that the reserve had no space for */
+  uint64_t not_taken;    /* false positives that did not change the filter */
   rekeying *rekeying;    /* owned; NULL: never rekeyed */
 } tested_filter;
 

@@ -22,7 +22,8 @@ ALWAYS_INLINE bool query(const besom_filter *f, uint64_t key) {
 #elif PROTOTYPE_KIND == 1
   return aqf_has(f, d);
 #else
-  return contains(blocked_of(f), d, 2); /* one full layer: what a rate of 1/256 takes */
+  return blocked_lines_contains(blocked_of(f), d,
+                                2); /* one full layer: what a rate of 1/256 takes */
 #endif
 }
 

@@ -12,7 +12,7 @@
 
 #include "quotient/quotient_calls.c"
 
-#include "core/memory.h"
+#include "core/system/memory.h"
 #include "prototype.h"
 
 enum { SLOTS = 45, LINE = 64, TAIL = 32 /* lines */, BATCH = 512, AHEAD = 32 };

@@ -24,14 +24,14 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="report", description=__doc__)
     parser.add_argument("--bench", default="build/besom-bench", metavar="PROGRAM", help="the besom-bench program")
     parser.add_argument("--out", default="build/report", metavar="DIRECTORY",
-                        help="directory of the page and the records (with --full and --docs, the records are only in the docs)")
+                        help="directory of the page and the records (with --full and --docs, the records are only in bench/records)")
     parser.add_argument("--full", action="store_true", help="run at the sizes of the papers: hours instead of minutes")
     parser.add_argument("--limit", type=float, default=measure.LIMIT, metavar="MINUTES",
                         help=f"with --full: the time of a claim (default {measure.LIMIT})")
     parser.add_argument("--only", metavar="A,B",
                         help="test only these claims; with --full the page still has all that have a record")
     parser.add_argument("--seeds", type=int, metavar="N", help="run every claim with N seeds (default: as the claim states)")
-    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) and the records there, and update the README")
+    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) there and the records in ../bench/records, and update the README")
     parser.add_argument("--stored", metavar="DIRECTORY",
                         help="measure nothing: render the records of this directory, whichever program wrote them")
     project = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -107,14 +107,19 @@ def summarize(tested, found, size):
         loaded([record.about for claim, record, _ in tested if record and claim["timed"]])]
 
 
+def kept_records(docs, is_full):
+    """The directory of the records that are committed."""
+    return os.path.normpath(os.path.join(docs, results.records_place(is_full)))
+
+
 def write_docs(directory, tested, found, summary, more, is_full):
     """Writes results.md or results-full.md and the records. The README has figures of quick runs only."""
-    name = results.place(is_full)
-    os.makedirs(os.path.join(directory, name), exist_ok=True)
+    kept = kept_records(directory, is_full)
+    os.makedirs(kept, exist_ok=True)
     for claim, record, _ in tested:
         if record:
-            records.write(os.path.join(directory, name, f"{claim['name']}.csv"), record.text)
-    records.write(os.path.join(directory, f"{name}.md"), results.make(tested, found, summary, more))
+            records.write(os.path.join(kept, f"{claim['name']}.csv"), record.text)
+    records.write(os.path.join(directory, f"{results.place(is_full)}.md"), results.make(tested, found, summary, more))
     if is_full:
         return
     readme = os.path.join(directory, "..", "README.md")
@@ -124,17 +129,17 @@ def write_docs(directory, tested, found, summary, more, is_full):
 
 
 def records_directory(arguments):
-    """Where the records are. Those of full runs are kept with the docs, because they take hours."""
+    """Where the records are. Those of full runs are kept in the repository, because they take hours."""
     if arguments.stored:
         return arguments.stored
     if arguments.full and arguments.docs:
-        return os.path.join(arguments.docs, results.place(True))
+        return kept_records(arguments.docs, True)
     return os.path.join(arguments.out, "records")
 
 
 def differences_from_quick(arguments, claims, listed, tested, found):
-    """Rows of the verdicts that differ from those of the quick runs in the docs."""
-    directory = os.path.join(arguments.docs or "docs", results.place(False))
+    """Rows of the verdicts that differ from those of the quick runs that are committed."""
+    directory = kept_records(arguments.docs or "docs", False)
     if not os.path.isdir(directory):
         return []
     quick = measure.Bench(arguments.bench, directory, False, stored=True)

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import measuring
 import records
 
 LIMIT = 15  # minutes of a claim at full size
@@ -122,16 +123,20 @@ def wait_for_one(running, progress):
 
 
 def source_of(claim):
-    """Hash of the source file of a claim; "unknown" if it is not here."""
+    """Hash of the measuring part of a claim; "unknown" if its source file is not here."""
     path = os.path.join(CLAIMS, f"{claim['name'].replace('-', '_')}.c")
-    return records.fingerprint(path) if os.path.exists(path) else "unknown"
+    if not os.path.exists(path):
+        return "unknown"
+    with open(path, encoding="utf-8") as file:
+        return measuring.fingerprint(file.read())
 
 
 class Bench:
     """besom-bench and the directory of its records. stored: accept records of any program. seeds: instead of the claims'.
 
     limit: minutes of a claim at full size. A record of a quick run stays valid while the program is the same. A full run takes
-    hours, so its records stay valid while the source file of the claim is the same; they name the commit of the program.
+    hours, so its records stay valid while the measuring part of the claim is the same (measuring.py); they name the commit of the
+    program.
     """
 
     def __init__(self, program, directory, full, stored=False, seeds=None, limit=LIMIT):

@@ -11,6 +11,7 @@ import texts
 import verdicts
 
 CLASSES = {verdicts.REPRODUCED: "good", verdicts.WEAKER: "less", verdicts.CONTRADICTED: "bad", verdicts.BY_DESIGN: "aside",
+           verdicts.UNDECIDED: "less", verdicts.FASTER_BASELINE: "aside",
            "holds": "good", "does not hold": "bad"}
 MOST_EXAMPLES = 4  # of each list: both lists fit on the first screen of a desktop
 

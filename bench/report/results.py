@@ -9,19 +9,19 @@ import papers
 import texts
 import verdicts
 
-# Figures of the README: claim, row filter, and a sentence with columns of the first such row.
+# Figures of the README: a claim, filters of its rows, and a sentence with columns of the first row of each filter.
 HEADLINES = [
-    ("zipf", "span=last_half,filter=aqf",
-     "{median_reduction} times fewer false positives than a quotient filter on Zipf 1.5 queries with the median seed, {reduction} "
-     "times fewer than its average over all seeds, for {extra_bits} more bits per key"),
-    ("store-adversary", "kind=aqf,cache=0.25,adversarial_percent=10",
-     "{reads_per_1k} database reads per 1000 negative queries, when an adversary chooses a tenth of them"),
-    ("store-adversary", "kind=qf,cache=0.25,adversarial_percent=10",
-     "{reads_per_1k} with a quotient filter, which keeps {of_none} of its speed"),
-    ("lists", "log2_no_yes=0",
-     "{yesno_bits} bits per key for two lists of equal length, exact on both; a cascade of Bloom filters takes {cascade_bits}"),
-    ("stacked-memory", "keys=zipf,base=bloom,curve=stacked 1,bits=10",
-     "{times} times fewer false positives than a Bloom filter of the same 10 bits per key, planned for Zipf 1 queries"),
+    ("zipf", ["span=last_half,filter=aqf"],
+     "Some absent keys are asked for again and again (Zipf 1.5): an adaptive filter has {0[median_reduction]} times fewer false "
+     "positives than a quotient filter of the same size, with the median seed"),
+    ("store-adversary", ["kind=aqf,cache=0.25,adversarial_percent=10", "kind=qf,cache=0.25,adversarial_percent=10"],
+     "Hostile clients, who send a tenth of the queries for absent keys: {0[reads_per_1k]} database reads per 1000 of these "
+     "queries. Behind a quotient filter there are {1[reads_per_1k]}, and the whole answers at {1[of_none]} of its speed"),
+    ("lists", ["log2_no_yes=0"],
+     "Two lists of equal length, exact on both: {0[yesno_bits]} bits per key; a cascade of Bloom filters takes {0[cascade_bits]}"),
+    ("stacked-memory", ["keys=zipf,base=bloom,curve=stacked 1,bits=10"],
+     "A filter that is planned from a log of past queries (Zipf 1): {0[times]} times fewer false positives than a Bloom filter of "
+     "the same 10 bits per key"),
 ]
 
 LONGEST_TABLE = 24
@@ -43,12 +43,25 @@ def verdict_rows(found):
              f"[{each.sentence.claim}](#{each.sentence.claim})" if each.sentence.claim else ""] for each in found]
 
 
+def contradicted(results, found):
+    """A paragraph per contradicted sentence."""
+    known = {claim["name"]: (claim, record) for claim, record, _ in results if record}
+    wrong = [each for each in found if each.verdict == verdicts.CONTRADICTED and each.sentence.claim in known]
+    if not wrong:
+        return []
+    lines = ["Contradicted, one by one:", ""]
+    for each in wrong:
+        lines += textwrap.wrap(plain(texts.in_detail(each, *known[each.sentence.claim])), 100, initial_indent="- ", subsequent_indent="  ",
+                               break_long_words=False, break_on_hyphens=False)
+    return lines + [""]
+
+
 def overview(results, found):
     """The verdicts on the sentences, paper by paper, and those on our own claims."""
     columns = ["where", "the paper says", "factor", "paper", "besom (95 % interval)", "seeds or rounds", "verdict", "claim"]
     lines = []
     for _, title, authors, about in papers.by_paper(found):
-        lines += [f"### Verdicts: {title}", "", authors, "", table(columns, verdict_rows(about)), ""]
+        lines += [f"### Verdicts: {title}", "", authors, "", table(columns, verdict_rows(about)), "", *contradicted(results, about)]
     own = [[f"[{claim['name']}](#{claim['name']})", claim["title"], papers.own_verdict(record), papers.parts(record)]
            for claim, record, _ in results if claim["source"] == papers.OWN]
     if own:
@@ -57,13 +70,18 @@ def overview(results, found):
 
 
 def place(full):
-    """The name of the page of this size, and of the directory of its records."""
+    """The name of the page of this size."""
     return "results-full" if full else "results"
 
 
+def records_place(full):
+    """The directory of the records of this size, from that of the pages."""
+    return f"../bench/records/{'full' if full else 'quick'}"
+
+
 def numbers(claim, record):
-    path = f"{place(record.about['size'] == 'full')}/{claim['name']}.csv"
-    lines = [f"`{texts.command_of(claim, record)}`; numbers: [{path}]({path})", ""]
+    path = f"{records_place(record.about['size'] == 'full')}/{claim['name']}.csv"
+    lines = [f"`{texts.command_of(claim, record)}`; numbers: [{path.removeprefix('../')}]({path})", ""]
     for plot in claim["plots"]:
         if plot["map"]:
             lines += [f"{plot['title']}:", "", table(*maps.table(plot, record.where(plot["where"]))), ""]
@@ -92,7 +110,7 @@ def chapter(claim, record, error, found):
 def full_runs(results, differing):
     """The sections that only the page of the full runs has."""
     text = ("## Runs\n\nEach claim has at most 15 minutes: CPU time if it counts, elapsed time if it measures times. It runs one seed after "
-            "the other until its stated seeds or the time are used up. A record stays valid while the source file of its claim is "
+            "the other until its stated seeds or the time are used up. A record stays valid while what its claim measures is "
             "the same; the library may be newer than the commit of a record.\n\n" + table(*full.runs(results)))
     text += "\n\n## Verdicts that differ from the quick runs\n\n"
     return text + (table(full.DIFFERENCE_COLUMNS, differing) if differing else "None.") + "\n\n"
@@ -116,10 +134,10 @@ def make(results, found, summary, more=""):
 def headlines(results):
     known = {claim["name"]: record for claim, record, _ in results if record}
     lines = ""
-    for name, where, sentence in HEADLINES:
-        rows = known[name].where(where) if name in known else []
-        if rows:
-            line = f"- {sentence.format(**rows[0])} ([{name}](docs/results.md#{name}))"
+    for name, filters, sentence in HEADLINES:
+        rows = [found[0] for found in map(known[name].where, filters) if found] if name in known else []
+        if len(rows) == len(filters):
+            line = f"- {sentence.format(*rows)} ([{name}](docs/results.md#{name}))"
             lines += textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
     return lines
 

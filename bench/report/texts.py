@@ -34,6 +34,18 @@ def plain_quote(quote):
     return re.sub(r"\s+", " ", quote.replace("\\times", "×").replace("\\geq", "≥")).replace(" ×", "×")
 
 
+def in_detail(verdict, claim, record):
+    """A paragraph that an author can check: what was measured, how, and by which command."""
+    each = verdict.sentence
+    over = f"{verdict.count} {'rounds' if each.timed else 'seeds'}" if verdict.count > 1 else "one measurement"
+    parts = [f"{each.source.partition(': ')[2]}, “{plain_quote(each.quote)}”. Measured: {each.says}: "
+             f"{our_factor(verdict)}, {over}, {record.about['size']} size; the paper: {paper_factor(each)}.",
+             f"Tested: {claim['statement']}."]
+    if claim["differs"]:
+        parts.append(f"What differs: {claim['differs']}")
+    return " ".join(parts) + f" Command: `{command_of(claim, record)}`."
+
+
 def items_of(source):
     """The figures of a source, without the names of the papers: "Figure 1, Table 2"."""
     return ", ".join(item for _, item in papers.references(source))

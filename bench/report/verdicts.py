@@ -3,24 +3,29 @@
 import math
 from typing import NamedTuple, Optional
 
-REPRODUCED, WEAKER, CONTRADICTED = "reproduced", "weaker", "contradicted"
+REPRODUCED, WEAKER, CONTRADICTED, UNDECIDED = "reproduced", "weaker", "contradicted", "not decided"
+FASTER_BASELINE = "differs: baseline is faster"
 BY_DESIGN, NOT_TESTABLE, NOT_TESTED = "differs by design", "not testable here", "not tested"
-ALL = (REPRODUCED, WEAKER, CONTRADICTED, BY_DESIGN, NOT_TESTABLE, NOT_TESTED)
+ALL = (REPRODUCED, WEAKER, CONTRADICTED, UNDECIDED, FASTER_BASELINE, BY_DESIGN, NOT_TESTABLE, NOT_TESTED)
 
 MEANINGS = {
-    REPRODUCED: "the 95 % interval of our factor reaches 0.8 of the paper's and excludes the other direction; if the paper only "
+    REPRODUCED: "our factor is at least 0.8 of the paper's, and its 95 % interval excludes the other direction; if the paper only "
                 "gives a direction, the interval excludes the other one; if it says that two things are similar, the whole interval "
                 "is within 0.8 to 1.25; a bound is not exceeded",
     WEAKER: "the same direction, but less than 0.8 of the paper's factor; or no clear difference; or an interval that is partly "
             "outside 0.8 to 1.25, for things that are similar by the paper",
     CONTRADICTED: "the 95 % interval excludes the paper's direction, or is outside 0.8 to 1.25 for things that are similar by the "
                   "paper, or a bound is exceeded",
+    UNDECIDED: "the 95 % interval is wider than a factor of 2 and contains the threshold: more seeds would decide; or a ratio of "
+               "times was measured once",
+    FASTER_BASELINE: "the factor is smaller because what the paper divides by takes less time here; both times are given",
     BY_DESIGN: "besom does something else here on purpose",
     NOT_TESTABLE: "it needs hardware, data or a program that is not here",
     NOT_TESTED: "the claim could not be run, or was not run at this size",
 }
 
 REACHED = 0.8        # of the paper's factor; things are similar within this and its reciprocal
+TOO_WIDE = 2         # an interval of this factor or more decides nothing about what is inside of it
 LEAST_ROUNDS = 3     # of a factor of times
 BUSY = 0.25          # cores busy with other work, from which a time is in doubt
 
@@ -50,8 +55,11 @@ def interval(factors):
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
-def decide(wanted, low, high, bound=False, similar=False):
-    """The verdict of a 95 % interval. wanted: the paper's factor; None for a direction only."""
+def decide(wanted, mean, low, high, bound=False, similar=False):
+    """The verdict of a mean and its 95 % interval. wanted: the paper's factor; None for a direction only."""
+    threshold = 1 if bound or wanted is None else REACHED * wanted
+    if high >= TOO_WIDE * low and low < threshold < high and not bound:
+        return UNDECIDED
     if bound:
         return CONTRADICTED if high < 1 else REPRODUCED
     if similar:
@@ -63,7 +71,7 @@ def decide(wanted, low, high, bound=False, similar=False):
     if high < 1 and high < REACHED * wanted:
         return CONTRADICTED
     clear = low > 1 or wanted <= 1  # an interval that includes 1 does not show a factor above 1
-    return REPRODUCED if high >= REACHED * wanted and clear else WEAKER
+    return REPRODUCED if mean >= REACHED * wanted and clear else WEAKER
 
 
 def measured(sentence, record):
@@ -106,10 +114,15 @@ def judge(sentence, record, error=None):
     factors = measured(sentence, record)
     if min(factors) <= 0 or not all(map(math.isfinite, factors)):
         raise ValueError(f"the sentence {sentence.name} has the factors {factors}: they must be positive and finite")
-    if sentence.timed and len(factors) < LEAST_ROUNDS:
+    few_times = sentence.timed and len(factors) < LEAST_ROUNDS
+    if few_times and not sentence.once:
         raise ValueError(f"the sentence {sentence.name} is about times: it needs {LEAST_ROUNDS} rounds, not {len(factors)}")
     mean, low, high = interval(factors)
     if sentence.by_design:
         return Verdict(sentence, BY_DESIGN, mean, low, high, len(factors), sentence.by_design)
-    return Verdict(sentence, decide(sentence.factor, low, high, sentence.bound, sentence.similar), mean, low, high, len(factors),
-                   remarks_of(sentence, factors, record))
+    verdict, remark = decide(sentence.factor, mean, low, high, sentence.bound, sentence.similar), remarks_of(sentence, factors, record)
+    if few_times:
+        verdict = UNDECIDED
+    if sentence.faster_baseline and verdict in (WEAKER, CONTRADICTED):
+        verdict, remark = FASTER_BASELINE, "; ".join(filter(None, (sentence.faster_baseline, remark)))
+    return Verdict(sentence, verdict, mean, low, high, len(factors), remark)

@@ -8,24 +8,55 @@
 #   NAME.besom, NAME.besom.minisig             the newest list
 #   NAME.from-N.patch, NAME.from-N.patch.minisig  from version N to the newest, for the last
 #                                              7 versions (KEPT)
+# An empty list, and one of which more than a fifth changed (MAX_CHANGE), are refused: a download may
+# have been cut short. The last version stays published.
+#
+# REPORTS is a directory of files that users of the list sent (besom fix --fixes). Nobody trusts
+# them: what they report joins the no list, today and later, unless it is on the yes list. Of one
+# file, and of all of them, at most MAX_REPORTS keys are taken.
 set -eu
 name=$1 yes=$2 no=$3 key=$4 state=$5 site=$6
-kept=${KEPT:-7} expires=3d # a client whose mirror is stuck notices within three days
+kept=${KEPT:-7} max_change=${MAX_CHANGE:-20%} max_reports=${MAX_REPORTS:-10000}
+expires=3d # a client whose mirror is stuck notices within three days
+
+export LC_ALL=C # one order for sort and comm, whatever the bytes of a report
 
 mkdir -p "$state" "$site"
 last=$(cat "$state/sequence" 2>/dev/null || echo 0)
 now=$((last + 1))
 old=$state/$last.besom new=$state/$now.besom
 
+# The keys of a file of fixes for this list, of any version; nothing of another file.
+keys_of_report() {
+  [[ -f $1 && ! -L $1 ]] && head -n 1 -- "$1" | grep -q "^besom-fixes-1 [^ ]* name=$name\$" ||
+    { echo "$1: no fixes of $name: left out" >&2; return; }
+  sed -nE '2,$ s/^[0-9]{4}-[0-9]{2}-[0-9]{2}\t([^[:cntrl:]]{1,1000})$/\1/p' -- "$1" |
+    head -n "$max_reports"
+}
+
 # A key that must never be blocked is not blocked.
 sort -u "$no" >"$state/no.txt"
 sort -u "$yes" | comm -23 - "$state/no.txt" >"$state/$now.txt"
 
-# An update of the last version, so that the patch is small; after 16 of them a new list.
-if ! { [[ -e $old ]] && besom build "$new" --update "$old" --yes "$state/$now.txt" \
-  --no "$state/no.txt" --was "$state/$last.txt"; }; then
-  besom build "$new" --smallest --fpr 0.001 --yes "$state/$now.txt" --no "$state/no.txt"
+# What users report must be answered no, but for keys of the yes list.
+touch "$state/reported.txt"
+{
+  cat "$state/reported.txt"
+  for file in "${REPORTS:-/dev/null}"/*; do [[ ! -e $file ]] || keys_of_report "$file"; done
+} | awk -v most="$max_reports" '!seen[$0]++ && n++ < most' | sort >"$state/reports.txt"
+comm -12 "$state/reports.txt" "$state/$now.txt" | sed 's/^/refused, it is on the yes list: /' >&2
+comm -23 "$state/reports.txt" "$state/$now.txt" >"$state/reported.txt"
+sort -u -o "$state/no.txt" "$state/no.txt" "$state/reported.txt"
+
+# An update of the last version, so that the patch is small; after 16 of them, or if they are large,
+# a new list.
+build=(besom build "$new" --fpr 0.001 --yes "$state/$now.txt" --no "$state/no.txt")
+if [[ -e $old ]]; then
+  build+=(--update "$old" --was "$state/$last.txt" --merge auto --max-change "$max_change")
+else
+  build+=(--smallest)
 fi
+"${build[@]}"
 besom verify "$new" --yes "$state/$now.txt" --no "$state/no.txt" >/dev/null
 besom sign "$new" --key "$key" --name "$name" --sequence "$now" --expires "$expires"
 

@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE=1 BESOM_BUILD=$build
 
 for module in "$build"/python/besom/*.so; do
   name=$(basename "$module" .abi3.so)
-  ../../tests/scripts/module_symbols.sh "$module" "PyInit_$name"
+  ../../tests/quality/scripts/module_symbols.sh "$module" "PyInit_$name"
 done
 PYTHONPATH=$build/python $python -m pytest -q -p no:cacheprovider .
 

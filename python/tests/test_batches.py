@@ -15,8 +15,14 @@ KEYS = st.one_of(st.text(max_size=12), st.binary(max_size=12),
                  st.integers(-(2**63), 2**64 - 1), st.binary(max_size=9).map(bytearray))
 
 
+def canonical(key):
+    if isinstance(key, int):
+        return (key % 2**64).to_bytes(8, "little")
+    return key.encode() if isinstance(key, str) else bytes(key)
+
+
 def filled(keys):
-    f = besom.Filter(capacity=20000)
+    f = besom.Filter(20000, 1e-9)
     for key in keys:
         f.add(key)
     return f
@@ -24,9 +30,10 @@ def filled(keys):
 
 @given(st.lists(KEYS, max_size=300), st.lists(KEYS, max_size=300))
 def test_lists(members, others):
-    f = besom.Filter(capacity=1000)
+    f, copies = besom.Filter(1000, 1e-9), besom.Filter(1000, removable=True)
     f.add_many(members)
-    assert len(f) == len(members)
+    copies.add_many(members)
+    assert len(f) == len(set(map(canonical, members))) and len(copies) == len(members)
     keys = members + others
     single = [key in f for key in keys]
     for form in (keys, tuple(keys), iter(keys), np.array(keys + [None], dtype=object)[:-1]):
@@ -192,14 +199,14 @@ def test_a_list_that_changes_while_it_is_read():
     keys = [str(i) for i in range(100)]
     keys[3] = Mischief(keys.clear)
     f.add_many(keys)
-    assert len(f) == 100
+    assert 99 <= len(f) <= 100
     keys = [bytes([i]) * 100 for i in range(100)]
     keys[0] = Mischief(lambda: keys.__setitem__(slice(None), [b""] * 100))
     f.contains_many(keys)
 
 
 def test_conversions_that_use_the_filter():
-    f = besom.Filter(capacity=100000, max_capacity=400000)
+    f = besom.Filter(100000, max_capacity=400000, removable=True)
     f.contains_many([Mischief(lambda: f.add("x"))])
     f.add_many([Mischief(f.grow), "y"])
     key = Mischief(lambda: f.discard("x"))

@@ -23,7 +23,7 @@ def test_every_iterable(make):
     for kind in ("aqf", "bloom", "fuse", "learned"):
         f = besom.build(make(keys), kind, no=["no"] if kind == "learned" else None)
         assert f.contains_many(keys).all(), kind
-        assert kind != "aqf" or len(f) == N
+        assert kind != "aqf" or N * 0.99 < len(f) <= N
 
 
 def test_a_generator_with_capacity_is_not_copied():
@@ -57,7 +57,7 @@ def test_a_generator_with_capacity_is_not_copied():
 def test_progress():
     seen = []
     f = besom.build(range(500000), progress=lambda done, total: seen.append((done, total)))
-    assert len(f) == 500000 and seen and seen == sorted(seen)
+    assert 0 <= 500000 - len(f) < 2000 and seen and seen == sorted(seen)
     assert {total for _, total in seen} <= {500000, 1000000}
     with pytest.raises(ZeroDivisionError):
         besom.build(range(500000), progress=lambda done, total: 1 / 0)
@@ -119,7 +119,9 @@ def test_threads_and_memory_limits():
     assert besom.build(keys, seed=bytes(16), threads=3).to_bytes() == plain.to_bytes()
     assert besom.build(keys, seed=bytes(16), build_memory=10**6).contains_many(keys).all()
     doubled = np.concatenate([keys, keys])
-    assert len(besom.build(doubled, distinct=True, capacity=300000)) == 300000
+    assert len(besom.build(doubled, distinct=True, removable=True, capacity=300000)) == 300000
+    once = besom.build(doubled, capacity=300000, seed=bytes(16))
+    assert once.to_bytes() == besom.build(keys, capacity=300000, seed=bytes(16)).to_bytes()
 
 
 INTERRUPTED = """

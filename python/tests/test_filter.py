@@ -22,7 +22,7 @@ def test_the_version_is_that_of_the_header():
 @pytest.mark.parametrize("key", ["apple", "", "grün", b"\x00\xff", b"", 0, 2**64 - 1, -(2**63),
                                  bytearray(b"x"), memoryview(b"abc"), True])
 def test_every_type_of_key(key):
-    f = besom.Filter(capacity=100)
+    f = besom.Filter(capacity=100, removable=True)
     f.add(key)
     assert key in f
     assert f.count(key) == 1
@@ -68,7 +68,7 @@ def test_a_key_with_index():
 
 
 def test_kinds_that_count_keep_copies_and_others_do_not():
-    aqf, bloom = besom.Filter("aqf", 100), besom.Filter("bloom", 100)
+    aqf, bloom = besom.Filter("aqf", 100, removable=True), besom.Filter("bloom", 100)
     for f in (aqf, bloom):
         f.add("a")
         f.add("a")
@@ -122,7 +122,11 @@ def test_merging():
     f |= g
     assert f is same and len(f) == 2
     f |= f
-    assert f.count("a") == 2
+    assert len(f) == 2
+    copies = besom.Filter(1000, removable=True)
+    copies.add("a")
+    copies |= copies
+    assert copies.count("a") == 2
     with pytest.raises(TypeError):
         f | {"a"}
     with pytest.raises(TypeError):
@@ -139,7 +143,7 @@ def test_growing_changes_no_answer():
             f.grow()
             f.add(key)
             grown += 1
-    assert f.contains_many(range(8000)).all() and len(f) == 8000 and grown == 3
+    assert f.contains_many(range(8000)).all() and 7900 < len(f) <= 8000 and grown == 3
     f.validate()
 
 
@@ -206,7 +210,8 @@ def test_stats_and_kinds():
     stats = f.stats()
     assert (stats.kind, stats.keys, stats.hash) == ("aqf", 1, "xxh3")
     assert stats.counters["exceptions"] == 0
-    assert {"add", "remove", "report"} <= f.abilities
+    assert {"add", "set", "report"} <= f.abilities and "remove" not in f.abilities
+    assert "remove" in besom.Filter(1000, removable=True).abilities
     assert "aqf" in repr(f)
     names = {kind.name: kind for kind in besom.kinds()}
     assert "remove" not in names["bloom"].abilities
@@ -214,12 +219,16 @@ def test_stats_and_kinds():
     assert [s.kind for s in besom.Filter("scaling", 100, options="base=aqf").layers()] == ["aqf"]
 
 
+# Their reports, or their no list, change fingerprints.
+MULTISETS = {"exaf", "broom", "taf", "utaf", "yesno-dynamic"}
+
+
 @pytest.mark.parametrize("kind", [kind.name for kind in besom.kinds()])
 def test_every_kind(kind):
     info = next(k for k in besom.kinds() if k.name == kind)
     keys = [f"key {i}" for i in range(500)]
     if "add" in info.abilities:
-        f = besom.Filter(kind, 600)
+        f = besom.Filter(kind, 600, removable=kind in MULTISETS)
         f.add_many(keys)
     elif kind.startswith("acf-"):  # only with a store
         with besom.Guard(store="memory", kind=kind, capacity=600) as guard:

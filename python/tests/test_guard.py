@@ -7,6 +7,7 @@ import gc
 import os
 import pickle
 import shutil
+import socket as socket_module
 import subprocess
 import tempfile
 import threading
@@ -16,6 +17,12 @@ import besom
 import pytest
 
 STORES = ["memory", "lmdb", "rocksdb", "redis"]
+
+
+def accepts(path):
+    """The file of a socket exists before the server listens."""
+    with socket_module.socket(socket_module.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
 
 
 @contextlib.contextmanager
@@ -28,7 +35,7 @@ def redis_server(directory):
         server = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", socket, "--save", ""], stdout=log,
             cwd=directory, env={**os.environ, "LD_PRELOAD": ""})
-        while not socket.exists() and server.poll() is None:
+        while not accepts(socket) and server.poll() is None:
             time.sleep(0.01)
         try:
             yield socket

@@ -31,16 +31,25 @@ NUMBERS = np.arange(8, dtype=np.uint64)
 
 
 def create_use_drop():
-    f = besom.Filter(capacity=16)
+    f = besom.Filter(16)
     f.add("a")
     f.add_many(NAMES)
     f.contains_many(NUMBERS)
     "a" in f
+    f.report("b")
+
+
+def create_use_drop_removable():
+    f = besom.Filter(16, removable=True)
+    f.add("a")
+    f.add_many(NAMES)
+    f.count("a")
     f.discard("a")
 
 
-def test_create_use_drop():
-    assert grows_by(create_use_drop, 100_000) < 2 << 20
+@pytest.mark.parametrize("cycle", [create_use_drop, create_use_drop_removable])
+def test_create_use_drop(cycle):
+    assert grows_by(cycle, 100_000) < 2 << 20
 
 
 def whole_filters():
@@ -50,6 +59,9 @@ def whole_filters():
     f | f
     f.diff(g)
     f.rekey(NAMES)
+    f.clear()
+    f.union(NAMES)
+    g.union(g.empty(), NAMES)
     repr(f), f.abilities, besom.kinds()
 
 
@@ -59,7 +71,10 @@ def failures():
                  lambda: f.contains_many([1, None]), lambda: besom.Filter.from_bytes(b"x"),
                  lambda: besom.Filter("no"), lambda: besom.build(x for x in [1, 1.5]),
                  lambda: besom.build([1], progress=1 / 2), lambda: f.contains_many(b"x"),
-                 lambda: besom.Filter.load("/nonexistent"), lambda: f | 1):
+                 lambda: besom.Filter.load("/nonexistent"), lambda: f | 1,
+                 lambda: besom.Filter(10, 0), lambda: besom.Filter(10, kind="taf"),
+                 lambda: besom.Filter(10, kind="bloom", removable=True),
+                 lambda: besom.build(["a", "b"], no=["b"])):
         try:
             call()
         except (besom.Error, TypeError, OSError):
@@ -87,7 +102,7 @@ def test_other_calls(cycle):
 
 
 def test_references():
-    f = besom.Filter(capacity=1000)
+    f = besom.Filter(capacity=1000, removable=True)
     key, keys, numbers = "key" + str(id(f)), [object(), "a"], [12345678]
     before = [sys.getrefcount(x) for x in (key, keys, keys[0], keys[1], numbers[0], None, besom.Filter)]
     for _ in range(100):

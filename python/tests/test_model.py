@@ -4,6 +4,7 @@ import collections
 import pickle
 
 import besom
+import pytest
 from conftest import SEED
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -11,13 +12,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 KEYS = st.integers(0, 60).map(lambda i: (f"key {i}", i, f"key {i}".encode() * 3)[i % 3])
 
 
-class FilterModel(RuleBasedStateMachine):
-    """aqf against Counter: no false negatives; counts are upper bounds; a report holds until a key
-    with the same fingerprint is added."""
+class CounterModel(RuleBasedStateMachine):
+    """A removable aqf against Counter: no false negatives; counts are upper bounds; a report holds
+    until a key with the same fingerprint is added."""
 
     @initialize(fpr=st.sampled_from([0.3, 0.01]))
     def create(self, fpr):
-        self.f = besom.Filter(capacity=300, max_capacity=5000, fpr=fpr, reserve=0.5)
+        self.f = besom.Filter(capacity=300, max_capacity=5000, fpr=fpr, reserve=0.5, removable=True)
         self.model = collections.Counter()
         self.reported = set()
 
@@ -93,6 +94,101 @@ class FilterModel(RuleBasedStateMachine):
 
 
 class SetModel(RuleBasedStateMachine):
+    """Sets of several kinds, most of them with narrow fingerprints, against set.
+
+    Many keys are false positives when they are added, and then have no fingerprint of their own.
+    None of them is ever denied: not after reports of other keys, growing, merging or rekeying.
+    """
+
+    @initialize(kind=st.sampled_from(["aqf", "qf", "cf", "vacuum", "scaling", "aqf scaling", "cached"]),
+                fpr=st.sampled_from([0.3, 0.01]))
+    def create(self, kind, fpr):
+        config = {"reserve": 0.5} if kind == "aqf" else {}
+        if kind == "aqf scaling":
+            config = {"options": "base=aqf"}
+        self.f = besom.Filter(kind.split()[-1], 400, fpr, **config)
+        self.model, self.reported = set(), set()
+
+    def can(self, ability):
+        return ability in self.f.abilities
+
+    @rule(key=KEYS)
+    def add(self, key):
+        known, before = key in self.f, len(self.f)
+        self.f.add(key)
+        assert len(self.f) == before + (not known)
+        self.model.add(key)
+        self.reported.clear()
+
+    @rule(keys=st.lists(KEYS, max_size=20), arrays=st.booleans())
+    def add_many(self, keys, arrays):
+        self.f.update(keys, [k for k in keys if isinstance(k, int)] if arrays else [])
+        self.model.update(keys)
+        self.reported.clear()
+
+    @rule(key=KEYS)
+    def report(self, key):
+        if key not in self.model and self.can("report"):
+            self.f.report(key)
+            self.reported.add(key)
+
+    @rule(key=KEYS)
+    def remove(self, key):
+        for call in (self.f.remove, self.f.discard, self.f.count, lambda key: self.f.add(key, 2)):
+            with pytest.raises(besom.UnsupportedError, match="removable=True"):
+                call(key)
+
+    @rule()
+    def grow(self):
+        stats = self.f.stats()
+        if self.can("resize") and stats.slots < 5000 and stats.width > 3:
+            self.f.grow()
+
+    @rule()
+    def rekey(self):
+        if self.can("rekey"):
+            self.f.rekey(list(self.model) * 2, seed=SEED)
+            self.reported.clear()
+
+    @rule(how=st.integers(0, 2))
+    def copy(self, how):
+        if how == 2 and not self.can("merge"):
+            return
+        before = len(self.f)
+        self.f = (self.f.copy, lambda: pickle.loads(pickle.dumps(self.f)),
+                  lambda: self.f | self.f)[how]()
+        assert len(self.f) == before
+
+    @rule(keys=st.lists(KEYS, max_size=10))
+    def merge(self, keys):
+        if not self.can("merge"):
+            return
+        other = self.f.empty()
+        other.update(keys)
+        self.f |= other
+        self.model.update(keys)
+        self.reported.clear()
+
+    @rule()
+    def clear(self):
+        self.f.clear()
+        self.model.clear()
+        self.reported.clear()
+
+    @invariant()
+    def agrees(self):
+        if not hasattr(self, "f"):
+            return
+        assert self.f.contains_many(list(self.model)).all()
+        assert len(self.f) <= len(self.model)
+        assert not any(key in self.f for key in self.reported)
+
+    def teardown(self):
+        if hasattr(self, "f"):
+            self.f.validate()
+
+
+class BloomModel(RuleBasedStateMachine):
     """bloom against set, saved and mapped at any time."""
 
     def __init__(self):
@@ -178,6 +274,7 @@ class GuardModel(RuleBasedStateMachine):
             self.guard.close()
 
 
-TestFilterModel = FilterModel.TestCase
+TestCounterModel = CounterModel.TestCase
 TestSetModel = SetModel.TestCase
+TestBloomModel = BloomModel.TestCase
 TestGuardModel = GuardModel.TestCase

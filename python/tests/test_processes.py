@@ -33,7 +33,7 @@ def in_child(function):
 
 
 def test_a_filter_after_a_fork():
-    f = besom.build(range(1000), capacity=3000)
+    f = besom.build(range(1000), capacity=3000, removable=True)
 
     def use():
         f.add_many(range(1000, 2000))
@@ -116,7 +116,7 @@ for _ in range(3):
 import sys
 sys.modules["numpy"] = None
 import besom
-f = besom.build(["a", "b"])
+f = besom.build(["a", "b"], removable=True)
 assert "a" in f and f.contains_many(["a"]).tolist() == [True]
 try:
     f.remove("x")
@@ -161,7 +161,7 @@ print("end")
 def test_the_module_can_be_loaded_again():
     code = """
 import importlib, sys, besom
-f = besom.Filter(capacity=10)
+f = besom.Filter(capacity=10, removable=True)
 old = besom
 for name in [name for name in sys.modules if name.startswith("besom")]:
     del sys.modules[name]

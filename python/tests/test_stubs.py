@@ -7,14 +7,14 @@ import pathlib
 import besom
 import pytest
 
-STUBS = ast.parse((pathlib.Path(__file__).parents[1] / "besom" / "__init__.pyi").read_text())
+STUBS = ast.parse((pathlib.Path(__file__).parents[1] / "src" / "besom" / "__init__.pyi").read_text())
 CLASSES = {node.name: node for node in STUBS.body if isinstance(node, ast.ClassDef)}
-HELPERS = {"ArrowArray", "BoolArray"}
+HELPERS = {"ArrowArray", "BoolArray", "_Guarded"}
 
 
 def members(node):
     for item in node.body:
-        if isinstance(item, ast.FunctionDef):
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield item.name, item
         elif isinstance(item, ast.AnnAssign):
             yield item.target.id, None

@@ -83,12 +83,12 @@ def test_query_add_and_grow_at_once():
             f.empty()
 
     run_all(add, query_many, query_single, others)
-    assert len(f) == 4 * N and f.contains_many(range(4 * N)).all()
+    assert 0.99 * 4 * N < len(f) <= 4 * N and f.contains_many(range(4 * N)).all()
     f.validate()
 
 
 def test_every_call_at_once():
-    f, g = besom.Filter(capacity=200000), besom.Filter(capacity=200000)
+    f, g = (besom.Filter(200000, removable=True) for _ in range(2))
     g.add_many(range(1000))
     f.add_many(range(1000))
     keys, names = np.arange(3000), [str(i) for i in range(2000)]
@@ -312,5 +312,9 @@ def test_filters_in_finalizers():
             f.contains_many([Trouble()] * 300)
             gc.collect()
 
-    run_all(work, work)
+    gc.freeze()  # what other tests have imported would be looked through every time
+    try:
+        run_all(work, work)
+    finally:
+        gc.unfreeze()
     assert "x" in f

@@ -9,24 +9,24 @@
 #include <math.h>
 
 #include "bloom/blocked_geometry.h"
-#include "core/memory.h"
 #include "core/options.h"
-#include "filter.h"
+#include "core/system/memory.h"
+#include "kind.h"
 
-static const struct blocked_bloom *const_bloom(const besom_filter *f) {
+static const struct blocked_bloom *as_const_blocked(const besom_filter *f) {
   return (const struct blocked_bloom *)f;
 }
 
-static struct blocked_bloom *bloom(besom_filter *f) {
+static struct blocked_bloom *as_blocked(besom_filter *f) {
   return (struct blocked_bloom *)f;
 }
 
-static uint64_t size_of(const struct blocked *b) {
+static uint64_t blocked_size_of(const struct blocked *b) {
   return b->n_lines * LINE_BYTES;
 }
 
 static uint64_t memory_of(const struct blocked *b) {
-  return size_of(b) + LINE_BYTES - 1;
+  return blocked_size_of(b) + LINE_BYTES - 1;
 }
 
 /* The bits that a key sets and a query tests. */
@@ -53,22 +53,23 @@ const struct blocked_ops *besom__blocked_ops(enum isa isa, unsigned shape) {
 
 /* Sets the geometry of a filter whose lines exist already. */
 static void set_lines(besom_filter *f, struct blocked geometry, enum isa isa, uint8_t *lines) {
-  bloom(f)->blocked = geometry;
-  bloom(f)->blocked.lines = lines;
-  bloom(f)->isa = isa;
-  bloom(f)->ops = besom__blocked_ops(isa, geometry.shape);
+  as_blocked(f)->blocked = geometry;
+  as_blocked(f)->blocked.lines = lines;
+  as_blocked(f)->isa = isa;
+  as_blocked(f)->ops = besom__blocked_ops(isa, geometry.shape);
 }
 
 static besom_status make_lines(besom_filter *f, struct blocked geometry, enum isa isa) {
   uint8_t *memory = besom__allocate(&f->allocator, memory_of(&geometry));
   if (!memory) return BESOM_NO_MEMORY;
-  bloom(f)->memory = memory;
+  as_blocked(f)->memory = memory;
   set_lines(f, geometry, isa, memory + (-(uintptr_t)memory & (LINE_BYTES - 1)));
   return BESOM_OK;
 }
 
 /* The geometry for a target false-positive rate, or for a budget of bits per key. */
-static besom_status plan(const besom_config *config, double keys, struct blocked_geometry *shape) {
+static besom_status blocked_plan(const besom_config *config, double keys,
+                                 struct blocked_geometry *shape) {
   double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (config->bits_per_key == 0) {
     if (rate < MIN_PLANNED_FPR) return BESOM_INVALID;
@@ -83,63 +84,67 @@ static besom_status plan(const besom_config *config, double keys, struct blocked
   return shape->lines < ldexp(1, 50) ? BESOM_OK : BESOM_INVALID;
 }
 
-static besom_status create(besom_filter *f, const besom_config *config) {
+static besom_status blocked_create(besom_filter *f, const besom_config *config) {
   enum isa isa;
   struct blocked_geometry shape;
   besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
   if (status != BESOM_OK) return status;
-  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
+  if (config->slots || config->value_bits) return BESOM_INVALID;
   f->capacity = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  status = plan(config, (double)f->capacity, &shape);
+  status = blocked_plan(config, (double)f->capacity, &shape);
   if (status != BESOM_OK) return status;
   struct blocked geometry = {.n_lines = (uint64_t)shape.lines,
                              .shape = 2 * shape.full_layers + shape.half_layer};
   return make_lines(f, geometry, isa);
 }
 
-static besom_status create_like(besom_filter *f, const besom_filter *model) {
-  return make_lines(f, const_bloom(model)->blocked, const_bloom(model)->isa);
+static besom_status blocked_create_like(besom_filter *f, const besom_filter *model) {
+  return make_lines(f, as_const_blocked(model)->blocked, as_const_blocked(model)->isa);
 }
 
-static void destroy(besom_filter *f) {
-  if (!f->mapping) besom__release(&f->allocator, bloom(f)->memory, memory_of(&bloom(f)->blocked));
+static void blocked_destroy(besom_filter *f) {
+  if (!f->mapping)
+    besom__release(&f->allocator, as_blocked(f)->memory, memory_of(&as_blocked(f)->blocked));
 }
 
 /*
  * Does not depend on keys: computed for a large set, where rounding to whole lines is negligible.
  */
-static double bits_per_key(double keys, double *fpr) {
+static double blocked_bits_per_key(double keys, double *fpr) {
   (void)keys;
   return besom__blocked_geometry_for_fpr(0x1p30, *fpr).lines * LINE_BITS / 0x1p30;
 }
 
 /* ------------------------------------------------------------------ keys */
 
-static const struct query_calls *query_calls(const besom_filter *f) {
-  return const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &const_bloom(f)->ops->queries : NULL;
+static const struct query_calls *blocked_query_calls(const besom_filter *f) {
+  return as_const_blocked(f)->ops && f->hasher.id == HASH_XXH3 ? &as_const_blocked(f)->ops->queries
+                                                               : NULL;
 }
 
-static const struct insert_calls *insert_calls(const besom_filter *f) {
-  return const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &const_bloom(f)->ops->inserts : NULL;
+static const struct insert_calls *blocked_insert_calls(const besom_filter *f) {
+  return as_const_blocked(f)->ops && f->hasher.id == HASH_XXH3 ? &as_const_blocked(f)->ops->inserts
+                                                               : NULL;
 }
 
-static bool contains(const besom_filter *f, besom_digest d) {
-  return const_bloom(f)->ops->queries.contains_digest(f, d);
+static bool blocked_contains(const besom_filter *f, besom_digest d) {
+  return as_const_blocked(f)->ops->queries.contains_digest(f, d);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
-  const struct blocked_bloom *b = const_bloom(f);
+static void blocked_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                  uint64_t *bitmap) {
+  const struct blocked_bloom *b = as_const_blocked(f);
   b->ops->contains_many(&b->blocked, d, n, bitmap);
 }
 
-static besom_status insert(besom_filter *f, besom_digest d) {
-  return bloom(f)->ops->inserts.insert_digest(f, d);
+static besom_status blocked_insert(besom_filter *f, besom_digest d) {
+  return as_blocked(f)->ops->inserts.insert_digest(f, d);
 }
 
 /* Inserts as many keys at once as certainly fit; when the filter is full, one by one. */
-static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
-  struct blocked_bloom *b = bloom(f);
+static besom_status blocked_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                        size_t *done) {
+  struct blocked_bloom *b = as_blocked(f);
   besom_status status = BESOM_OK;
   for (*done = 0; *done < n && f->items < f->capacity;) {
     uint64_t room = f->capacity - f->items;
@@ -147,21 +152,22 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
     f->items += b->ops->insert_many(&b->blocked, d + *done, some);
     *done += some;
   }
-  while (*done < n && (status = insert(f, d[*done])) == BESOM_OK) ++*done;
+  while (*done < n && (status = blocked_insert(f, d[*done])) == BESOM_OK) ++*done;
   return status;
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
 /* Keys that are in both filters are counted twice: the bits do not tell them. */
-static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
-  const struct blocked *x = &const_bloom(a)->blocked, *y = &const_bloom(b)->blocked;
+static besom_status blocked_merge(const besom_filter *a, const besom_filter *b,
+                                  besom_filter *into) {
+  const struct blocked *x = &as_const_blocked(a)->blocked, *y = &as_const_blocked(b)->blocked;
   if (x->n_lines != y->n_lines || hashes_of(x) != hashes_of(y) || a->capacity != b->capacity)
     return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
-  uint8_t *out = bloom(into)->blocked.lines;
-  for (uint64_t i = 0; i < size_of(x); i += 8)
+  uint8_t *out = as_blocked(into)->blocked.lines;
+  for (uint64_t i = 0; i < blocked_size_of(x); i += 8)
     store64(out + i, load64(x->lines + i) | load64(y->lines + i));
   return BESOM_OK;
 }
@@ -179,15 +185,15 @@ static double fpr_of_line(const struct blocked *b, const uint8_t *line, uint64_t
   return fpr;
 }
 
-static void stats(const besom_filter *f, struct stats_out *out) {
+static void blocked_stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
-  const struct blocked *b = &const_bloom(f)->blocked;
+  const struct blocked *b = &as_const_blocked(f)->blocked;
   struct blocked_geometry shape = {(double)b->n_lines, b->shape / 2, b->shape % 2};
   uint64_t set = 0;
   double rates = 0;
   for (uint64_t i = 0; i < b->n_lines; i++)
     rates += fpr_of_line(b, b->lines + LINE_BYTES * i, &set);
-  s->isa = besom__isa_name(const_bloom(f)->isa);
+  s->isa = besom__isa_name(as_const_blocked(f)->isa);
   s->slots = b->n_lines * LINE_BITS;
   s->width = hashes_of(b);
   s->bytes += memory_of(b);
@@ -196,10 +202,10 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   s->fpr_at_capacity = besom__blocked_fpr(&shape, (double)f->capacity);
 }
 
-static const char *validate(const besom_filter *f) {
-  const struct blocked *b = &const_bloom(f)->blocked;
+static const char *blocked_validate(const besom_filter *f) {
+  const struct blocked *b = &as_const_blocked(f)->blocked;
   uint64_t set = 0;
-  for (uint64_t i = 0; i < size_of(b); i += 8) set += popcount(load64(b->lines + i));
+  for (uint64_t i = 0; i < blocked_size_of(b); i += 8) set += popcount(load64(b->lines + i));
   if (f->items > f->capacity) return "there are more keys than the capacity";
   if (set / hashes_of(b) > f->items || (set == 0) != (f->items == 0))
     return "the number of keys contradicts the bits";
@@ -208,14 +214,14 @@ static const char *validate(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ files */
 
-static void save(const besom_filter *f, struct sections_out *out) {
-  const struct blocked *b = &const_bloom(f)->blocked;
+static void blocked_save(const besom_filter *f, struct sections_out *out) {
+  const struct blocked *b = &as_const_blocked(f)->blocked;
   besom__write_u64(&out->parameters, b->n_lines);
   besom__write_u64(&out->parameters, hashes_of(b));
-  add_section(out, TAG_BITS, b->lines, size_of(b));
+  add_section(out, TAG_BITS, b->lines, blocked_size_of(b));
 }
 
-static besom_status load(besom_filter *f, struct sections_in *in) {
+static besom_status blocked_load(besom_filter *f, struct sections_in *in) {
   uint64_t n_lines = besom__read_u64(&in->parameters), bits = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_BITS);
   if (!saved || bits == 0 || bits % 4 || bits > 4 * MAX_SHAPE) return BESOM_CORRUPT;
@@ -228,28 +234,28 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
     return BESOM_OK;
   }
   besom_status status = make_lines(f, geometry, besom__isa_best());
-  if (status == BESOM_OK) memcpy(bloom(f)->blocked.lines, saved->data, (size_t)saved->len);
+  if (status == BESOM_OK) memcpy(as_blocked(f)->blocked.lines, saved->data, (size_t)saved->len);
   return status;
 }
 
 const struct besom_kind besom__blocked_bloom = {
-    .info = {"blocked-bloom",
-             "Bloom filter of one cache line per key: the fastest; inserts and merges only",
-             BESOM_CAN_INSERT | BESOM_CAN_MERGE | BESOM_CAN_REKEY},
+    .name = "blocked-bloom",
+    .summary = "Bloom filter of one cache line per key: the fastest; inserts and merges only",
+    .also = BESOM_CAN_REKEY,
     .size = sizeof(struct blocked_bloom),
-    .create = create,
-    .create_like = create_like,
-    .destroy = destroy,
-    .bits_per_key = bits_per_key,
-    .query_calls = query_calls,
-    .insert_calls = insert_calls,
-    .contains = contains,
-    .contains_many = contains_many,
-    .insert = insert,
-    .insert_many = insert_many,
-    .merge = merge,
-    .stats = stats,
-    .validate = validate,
-    .save = save,
-    .load = load,
+    .create = blocked_create,
+    .create_like = blocked_create_like,
+    .destroy = blocked_destroy,
+    .bits_per_key = blocked_bits_per_key,
+    .stats = blocked_stats,
+    .query = {.calls = blocked_query_calls,
+              .contains = blocked_contains,
+              .contains_many = blocked_contains_many},
+    .change = &(const struct change_ops){.calls = blocked_insert_calls,
+                                         .insert = blocked_insert,
+                                         .insert_many = blocked_insert_many},
+    .whole = &(const struct whole_ops){.merge = blocked_merge},
+    .file = &(const struct file_ops){.validate = blocked_validate,
+                                     .save = blocked_save,
+                                     .load = blocked_load},
 };

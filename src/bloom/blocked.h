@@ -11,7 +11,7 @@
 #define BESOM_BLOOM_BLOCKED_H
 
 #include "core/cpu.h"
-#include "filter.h"
+#include "kind.h"
 
 #define LINE_BYTES 64
 #define LINE_BITS 512

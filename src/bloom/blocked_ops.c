@@ -4,8 +4,6 @@
  */
 #include "bloom/blocked.h"
 
-#define FLATTEN __attribute__((flatten)) /* else gcc calls parts of the hash */
-
 #define FETCH_AHEAD 32    /* keys of a batch */
 #define CACHED_LINES 4096 /* 256 KiB */
 
@@ -76,7 +74,7 @@ ALWAYS_INLINE __m512i half_shifts(uint64_t layer) {
                           _mm512_set1_epi64(127));
 }
 
-ALWAYS_INLINE struct bits bits_of(struct choice c, unsigned full, bool half) {
+ALWAYS_INLINE struct bits blocked_lines_bits_of(struct choice c, unsigned full, bool half) {
   __m512i first = _mm512_set1_epi64((long long)FIRST_BIT), words = _mm512_setzero_si512();
   for (unsigned i = 0; i < full; i++)
     words = _mm512_or_si512(words, _mm512_rorv_epi64(first, full_shifts(next_layer(&c))));
@@ -84,13 +82,13 @@ ALWAYS_INLINE struct bits bits_of(struct choice c, unsigned full, bool half) {
   return (struct bits){words};
 }
 
-ALWAYS_INLINE bool all_set(const uint8_t *line, struct bits bits) {
+ALWAYS_INLINE bool blocked_all_set(const uint8_t *line, struct bits bits) {
   __m512i missing = _mm512_andnot_si512(_mm512_loadu_si512(line), bits.words);
   return _mm512_test_epi64_mask(missing, missing) == 0;
 }
 
 ALWAYS_INLINE bool any_new(const uint8_t *line, struct bits bits) {
-  return !all_set(line, bits);
+  return !blocked_all_set(line, bits);
 }
 
 ALWAYS_INLINE void set(uint8_t *line, struct bits bits) {
@@ -139,7 +137,7 @@ ALWAYS_INLINE void add_bits(struct bits *bits, const __m256i shifts[2]) {
     bits->words[at] = _mm256_or_si256(bits->words[at], _mm256_srlv_epi64(first, shifts[at]));
 }
 
-ALWAYS_INLINE struct bits bits_of(struct choice c, unsigned full, bool half) {
+ALWAYS_INLINE struct bits blocked_lines_bits_of(struct choice c, unsigned full, bool half) {
   struct bits bits = {{_mm256_setzero_si256(), _mm256_setzero_si256()}};
   __m256i shifts[2];
   for (unsigned i = 0; i < full; i++) {
@@ -163,7 +161,7 @@ ALWAYS_INLINE bool any_new(const uint8_t *line, struct bits bits) {
          !_mm256_testc_si256(half_line(line, 1), bits.words[1]);
 }
 
-ALWAYS_INLINE bool all_set(const uint8_t *line, struct bits bits) {
+ALWAYS_INLINE bool blocked_all_set(const uint8_t *line, struct bits bits) {
   __m256i missing = _mm256_or_si256(_mm256_andnot_si256(half_line(line, 0), bits.words[0]),
                                     _mm256_andnot_si256(half_line(line, 1), bits.words[1]));
   return _mm256_testz_si256(missing, missing);
@@ -192,7 +190,7 @@ struct bits {
   uint64_t words[8];
 };
 
-ALWAYS_INLINE struct bits bits_of(struct choice c, unsigned full, bool half) {
+ALWAYS_INLINE struct bits blocked_lines_bits_of(struct choice c, unsigned full, bool half) {
   struct bits bits = {{0}};
   for (unsigned i = 0; i < full; i++) {
     uint64_t layer = next_layer(&c);
@@ -208,14 +206,14 @@ ALWAYS_INLINE struct bits bits_of(struct choice c, unsigned full, bool half) {
   return bits;
 }
 
-ALWAYS_INLINE bool all_set(const uint8_t *line, struct bits bits) {
+ALWAYS_INLINE bool blocked_all_set(const uint8_t *line, struct bits bits) {
   uint64_t missing = 0;
   for (unsigned w = 0; w < 8; w++) missing |= bits.words[w] & ~load64(line + 8 * w);
   return missing == 0;
 }
 
 ALWAYS_INLINE bool any_new(const uint8_t *line, struct bits bits) {
-  return !all_set(line, bits);
+  return !blocked_all_set(line, bits);
 }
 
 ALWAYS_INLINE void set(uint8_t *line, struct bits bits) {
@@ -235,14 +233,15 @@ ALWAYS_INLINE bool full_layers_set(struct choice c, unsigned full) {
 
 /* ------------------------------------------------------------------ keys */
 
-ALWAYS_INLINE bool contains(const struct blocked *b, besom_digest d, unsigned shape) {
+ALWAYS_INLINE bool blocked_lines_contains(const struct blocked *b, besom_digest d, unsigned shape) {
   struct choice c = choice_of(b, d);
-  return shape % 2 ? all_set(c.line, bits_of(c, shape / 2, true)) : full_layers_set(c, shape / 2);
+  return shape % 2 ? blocked_all_set(c.line, blocked_lines_bits_of(c, shape / 2, true))
+                   : full_layers_set(c, shape / 2);
 }
 
-ALWAYS_INLINE besom_status insert(besom_filter *f, besom_digest d, unsigned shape) {
+ALWAYS_INLINE besom_status blocked_lines_insert(besom_filter *f, besom_digest d, unsigned shape) {
   struct choice c = choice_of(blocked_of(f), d);
-  struct bits bits = bits_of(c, shape / 2, shape % 2);
+  struct bits bits = blocked_lines_bits_of(c, shape / 2, shape % 2);
   if (UNLIKELY(!any_new(c.line, bits))) return BESOM_OK;
   if (UNLIKELY(f->items >= f->capacity)) return BESOM_FULL;
   set(c.line, bits);
@@ -251,34 +250,34 @@ ALWAYS_INLINE besom_status insert(besom_filter *f, besom_digest d, unsigned shap
 }
 
 /* How many keys ahead lines are prefetched. A small filter is in the cache: none are. */
-ALWAYS_INLINE size_t fetch_ahead(const struct blocked *b, size_t n) {
+ALWAYS_INLINE size_t blocked_lines_fetch_ahead(const struct blocked *b, size_t n) {
   return b->n_lines > CACHED_LINES ? FETCH_AHEAD : n;
 }
 
 /* b is a copy: the compiler knows that the lines do not overlap with it. */
-ALWAYS_INLINE void contains_batch(struct blocked b, const besom_digest *d, size_t n,
-                                  uint64_t *bitmap, unsigned shape) {
-  size_t ahead = fetch_ahead(&b, n);
+ALWAYS_INLINE void blocked_lines_contains_batch(struct blocked b, const besom_digest *d, size_t n,
+                                                uint64_t *bitmap, unsigned shape) {
+  size_t ahead = blocked_lines_fetch_ahead(&b, n);
   for (size_t i = 0; ahead < n && i < ahead; i++) __builtin_prefetch(choice_of(&b, d[i]).line);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t word = 0;
     for (size_t j = i; j < n && j < i + 64; j++) {
       if (j + ahead < n) __builtin_prefetch(choice_of(&b, d[j + ahead]).line);
-      word |= (uint64_t)contains(&b, d[j], shape) << (j - i);
+      word |= (uint64_t)blocked_lines_contains(&b, d[j], shape) << (j - i);
     }
     bitmap[i / 64] = word;
   }
 }
 
-ALWAYS_INLINE size_t insert_batch(struct blocked b, const besom_digest *d, size_t n,
-                                  unsigned shape) {
-  size_t fresh = 0, ahead = fetch_ahead(&b, n);
+ALWAYS_INLINE size_t blocked_lines_insert_batch(struct blocked b, const besom_digest *d, size_t n,
+                                                unsigned shape) {
+  size_t fresh = 0, ahead = blocked_lines_fetch_ahead(&b, n);
   for (size_t i = 0; ahead < n && i < ahead; i++) __builtin_prefetch(choice_of(&b, d[i]).line, 1);
   for (size_t i = 0; i < n; i++) {
     if (i + ahead < n) __builtin_prefetch(choice_of(&b, d[i + ahead]).line, 1);
     struct choice c = choice_of(&b, d[i]);
-    struct bits bits = bits_of(c, shape / 2, shape % 2);
-    fresh += !all_set(c.line, bits);
+    struct bits bits = blocked_lines_bits_of(c, shape / 2, shape % 2);
+    fresh += !blocked_all_set(c.line, bits);
     set(c.line, bits);
   }
   return fresh;
@@ -288,153 +287,159 @@ ALWAYS_INLINE size_t insert_batch(struct blocked b, const besom_digest *d, size_
 
 /* Common shapes have functions of their own. The others are for rates below one in a million. */
 
-static void contains_many(const struct blocked *b, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
+static void blocked_lines_contains_many(const struct blocked *b, const besom_digest *d, size_t n,
+                                        uint64_t *bitmap) {
   switch (b->shape) {
   case 1:
-    contains_batch(*b, d, n, bitmap, 1);
+    blocked_lines_contains_batch(*b, d, n, bitmap, 1);
     break;
   case 2:
-    contains_batch(*b, d, n, bitmap, 2);
+    blocked_lines_contains_batch(*b, d, n, bitmap, 2);
     break;
   case 3:
-    contains_batch(*b, d, n, bitmap, 3);
+    blocked_lines_contains_batch(*b, d, n, bitmap, 3);
     break;
   case 4:
-    contains_batch(*b, d, n, bitmap, 4);
+    blocked_lines_contains_batch(*b, d, n, bitmap, 4);
     break;
   default:
-    contains_batch(*b, d, n, bitmap, b->shape);
+    blocked_lines_contains_batch(*b, d, n, bitmap, b->shape);
   }
 }
 
-static size_t insert_many(const struct blocked *b, const besom_digest *d, size_t n) {
+static size_t blocked_lines_insert_many(const struct blocked *b, const besom_digest *d, size_t n) {
   switch (b->shape) {
   case 1:
-    return insert_batch(*b, d, n, 1);
+    return blocked_lines_insert_batch(*b, d, n, 1);
   case 2:
-    return insert_batch(*b, d, n, 2);
+    return blocked_lines_insert_batch(*b, d, n, 2);
   case 3:
-    return insert_batch(*b, d, n, 3);
+    return blocked_lines_insert_batch(*b, d, n, 3);
   case 4:
-    return insert_batch(*b, d, n, 4);
+    return blocked_lines_insert_batch(*b, d, n, 4);
   default:
-    return insert_batch(*b, d, n, b->shape);
+    return blocked_lines_insert_batch(*b, d, n, b->shape);
   }
 }
 
 static bool contains_digest_1(const besom_filter *f, besom_digest d) {
-  return contains(blocked_of(f), d, 1);
+  return blocked_lines_contains(blocked_of(f), d, 1);
 }
 
 FLATTEN static bool contains_u64_1(const besom_filter *f, uint64_t key) {
-  return contains(blocked_of(f), xxh3_u64(&f->hasher, key), 1);
+  return blocked_lines_contains(blocked_of(f), xxh3_u64(&f->hasher, key), 1);
 }
 
 static besom_status insert_digest_1(besom_filter *f, besom_digest d) {
-  return insert(f, d, 1);
+  return blocked_lines_insert(f, d, 1);
 }
 
 FLATTEN static besom_status insert_u64_1(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), 1);
+  return blocked_lines_insert(f, xxh3_u64(&f->hasher, key), 1);
 }
 
 static bool contains_digest_2(const besom_filter *f, besom_digest d) {
-  return contains(blocked_of(f), d, 2);
+  return blocked_lines_contains(blocked_of(f), d, 2);
 }
 
 FLATTEN static bool contains_u64_2(const besom_filter *f, uint64_t key) {
-  return contains(blocked_of(f), xxh3_u64(&f->hasher, key), 2);
+  return blocked_lines_contains(blocked_of(f), xxh3_u64(&f->hasher, key), 2);
 }
 
 static besom_status insert_digest_2(besom_filter *f, besom_digest d) {
-  return insert(f, d, 2);
+  return blocked_lines_insert(f, d, 2);
 }
 
 FLATTEN static besom_status insert_u64_2(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), 2);
+  return blocked_lines_insert(f, xxh3_u64(&f->hasher, key), 2);
 }
 
 static bool contains_digest_3(const besom_filter *f, besom_digest d) {
-  return contains(blocked_of(f), d, 3);
+  return blocked_lines_contains(blocked_of(f), d, 3);
 }
 
 FLATTEN static bool contains_u64_3(const besom_filter *f, uint64_t key) {
-  return contains(blocked_of(f), xxh3_u64(&f->hasher, key), 3);
+  return blocked_lines_contains(blocked_of(f), xxh3_u64(&f->hasher, key), 3);
 }
 
 static besom_status insert_digest_3(besom_filter *f, besom_digest d) {
-  return insert(f, d, 3);
+  return blocked_lines_insert(f, d, 3);
 }
 
 FLATTEN static besom_status insert_u64_3(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), 3);
+  return blocked_lines_insert(f, xxh3_u64(&f->hasher, key), 3);
 }
 
 static bool contains_digest_4(const besom_filter *f, besom_digest d) {
-  return contains(blocked_of(f), d, 4);
+  return blocked_lines_contains(blocked_of(f), d, 4);
 }
 
 FLATTEN static bool contains_u64_4(const besom_filter *f, uint64_t key) {
-  return contains(blocked_of(f), xxh3_u64(&f->hasher, key), 4);
+  return blocked_lines_contains(blocked_of(f), xxh3_u64(&f->hasher, key), 4);
 }
 
 static besom_status insert_digest_4(besom_filter *f, besom_digest d) {
-  return insert(f, d, 4);
+  return blocked_lines_insert(f, d, 4);
 }
 
 FLATTEN static besom_status insert_u64_4(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), 4);
+  return blocked_lines_insert(f, xxh3_u64(&f->hasher, key), 4);
 }
 
-static bool contains_digest_any(const besom_filter *f, besom_digest d) {
-  return contains(blocked_of(f), d, blocked_of(f)->shape);
+static bool blocked_lines_contains_digest_any(const besom_filter *f, besom_digest d) {
+  return blocked_lines_contains(blocked_of(f), d, blocked_of(f)->shape);
 }
 
-FLATTEN static bool contains_u64_any(const besom_filter *f, uint64_t key) {
-  return contains(blocked_of(f), xxh3_u64(&f->hasher, key), blocked_of(f)->shape);
+FLATTEN static bool blocked_lines_contains_u64_any(const besom_filter *f, uint64_t key) {
+  return blocked_lines_contains(blocked_of(f), xxh3_u64(&f->hasher, key), blocked_of(f)->shape);
 }
 
 static besom_status insert_digest_any(besom_filter *f, besom_digest d) {
-  return insert(f, d, blocked_of(f)->shape);
+  return blocked_lines_insert(f, d, blocked_of(f)->shape);
 }
 
 FLATTEN static besom_status insert_u64_any(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), blocked_of(f)->shape);
+  return blocked_lines_insert(f, xxh3_u64(&f->hasher, key), blocked_of(f)->shape);
 }
 
-static bool contains_bytes(const besom_filter *f, const void *key, size_t len) {
+static bool blocked_lines_contains_bytes(const besom_filter *f, const void *key, size_t len) {
   return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
 }
 
-static besom_status insert_bytes(besom_filter *f, const void *key, size_t len) {
+static besom_status blocked_lines_insert_bytes(besom_filter *f, const void *key, size_t len) {
   return f->inserts->insert_digest(f, xxh3_bytes(&f->hasher, key, len));
 }
 
 static const struct blocked_ops any_shape = {
-    {contains_bytes, NOT_IN_READER(contains_u64_any), contains_digest_any},
-    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_any), NOT_IN_READER(insert_digest_any)},
-    NOT_IN_READER(contains_many),
-    NOT_IN_READER(insert_many),
+    {blocked_lines_contains_bytes, NOT_IN_READER(blocked_lines_contains_u64_any),
+     blocked_lines_contains_digest_any},
+    {NOT_IN_READER(blocked_lines_insert_bytes), NOT_IN_READER(insert_u64_any),
+     NOT_IN_READER(insert_digest_any)},
+    NOT_IN_READER(blocked_lines_contains_many),
+    NOT_IN_READER(blocked_lines_insert_many),
 };
 
 static const struct blocked_ops shapes[] = {
-    {{contains_bytes, NOT_IN_READER(contains_u64_1), contains_digest_1},
-     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_1), NOT_IN_READER(insert_digest_1)},
-     NOT_IN_READER(contains_many),
-     NOT_IN_READER(insert_many)},
-    {{contains_bytes, NOT_IN_READER(contains_u64_2), contains_digest_2},
-     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_2), NOT_IN_READER(insert_digest_2)},
-     NOT_IN_READER(contains_many),
-     NOT_IN_READER(insert_many)},
-    {{contains_bytes, NOT_IN_READER(contains_u64_3), contains_digest_3},
-     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_3), NOT_IN_READER(insert_digest_3)},
-     NOT_IN_READER(contains_many),
-     NOT_IN_READER(insert_many)},
-    {{contains_bytes, NOT_IN_READER(contains_u64_4), contains_digest_4},
-     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_4), NOT_IN_READER(insert_digest_4)},
-     NOT_IN_READER(contains_many),
-     NOT_IN_READER(insert_many)},
+    {{blocked_lines_contains_bytes, NOT_IN_READER(contains_u64_1), contains_digest_1},
+     {NOT_IN_READER(blocked_lines_insert_bytes), NOT_IN_READER(insert_u64_1),
+      NOT_IN_READER(insert_digest_1)},
+     NOT_IN_READER(blocked_lines_contains_many),
+     NOT_IN_READER(blocked_lines_insert_many)},
+    {{blocked_lines_contains_bytes, NOT_IN_READER(contains_u64_2), contains_digest_2},
+     {NOT_IN_READER(blocked_lines_insert_bytes), NOT_IN_READER(insert_u64_2),
+      NOT_IN_READER(insert_digest_2)},
+     NOT_IN_READER(blocked_lines_contains_many),
+     NOT_IN_READER(blocked_lines_insert_many)},
+    {{blocked_lines_contains_bytes, NOT_IN_READER(contains_u64_3), contains_digest_3},
+     {NOT_IN_READER(blocked_lines_insert_bytes), NOT_IN_READER(insert_u64_3),
+      NOT_IN_READER(insert_digest_3)},
+     NOT_IN_READER(blocked_lines_contains_many),
+     NOT_IN_READER(blocked_lines_insert_many)},
+    {{blocked_lines_contains_bytes, NOT_IN_READER(contains_u64_4), contains_digest_4},
+     {NOT_IN_READER(blocked_lines_insert_bytes), NOT_IN_READER(insert_u64_4),
+      NOT_IN_READER(insert_digest_4)},
+     NOT_IN_READER(blocked_lines_contains_many),
+     NOT_IN_READER(blocked_lines_insert_many)},
 };
 
 const struct blocked_ops *NAME(BESOM_ISA)(unsigned shape) {

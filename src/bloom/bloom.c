@@ -6,20 +6,20 @@
 
 #include <math.h>
 
-#include "core/memory.h"
 #include "core/options.h"
+#include "core/system/memory.h"
 
 #define LN2 0.693147180559945309417
 
-static const struct bloom *const_bloom(const besom_filter *f) {
+static const struct bloom *as_const_bloom(const besom_filter *f) {
   return (const struct bloom *)f;
 }
 
-static struct bloom *bloom(besom_filter *f) {
+static struct bloom *as_bloom(besom_filter *f) {
   return (struct bloom *)f;
 }
 
-static uint64_t size_of(const struct bloom_bits *b) {
+static uint64_t bloom_size_of(const struct bloom_bits *b) {
   return b->n_bits / 8;
 }
 
@@ -59,7 +59,7 @@ static void plan_for_fpr(double fpr, double keys, double *words, uint32_t *hashe
 /*
  * Does not depend on keys: computed for a large set, where rounding to whole words is negligible.
  */
-static double bits_per_key(double keys, double *fpr) {
+static double bloom_bits_per_key(double keys, double *fpr) {
   double words;
   uint32_t hashes;
   plan_for_fpr(*fpr, 0x1p40, &words, &hashes);
@@ -83,7 +83,7 @@ const struct bloom_ops *besom__bloom_ops_avx2(uint32_t hashes);
 const struct bloom_ops *besom__bloom_ops_avx512(uint32_t hashes);
 #endif
 
-static const struct bloom_ops *ops_of(enum isa isa, uint32_t hashes) {
+static const struct bloom_ops *bloom_ops_of(enum isa isa, uint32_t hashes) {
 #ifdef BESOM_X86_VARIANTS
   if (isa == ISA_AVX512) return besom__bloom_ops_avx512(hashes);
   if (isa == ISA_AVX2) return besom__bloom_ops_avx2(hashes);
@@ -94,23 +94,23 @@ static const struct bloom_ops *ops_of(enum isa isa, uint32_t hashes) {
 
 /* Sets the geometry of a filter whose words exist already. */
 static void set_words(besom_filter *f, struct bloom_bits geometry, enum isa isa, uint8_t *words) {
-  bloom(f)->bits = geometry;
-  bloom(f)->bits.words = words;
-  bloom(f)->ops = ops_of(isa, geometry.hashes);
+  as_bloom(f)->bits = geometry;
+  as_bloom(f)->bits.words = words;
+  as_bloom(f)->ops = bloom_ops_of(isa, geometry.hashes);
 }
 
 static besom_status make_words(besom_filter *f, struct bloom_bits geometry, enum isa isa) {
-  uint8_t *words = besom__allocate(&f->allocator, size_of(&geometry));
+  uint8_t *words = besom__allocate(&f->allocator, bloom_size_of(&geometry));
   if (!words) return BESOM_NO_MEMORY;
   set_words(f, geometry, isa, words);
   return BESOM_OK;
 }
 
-static besom_status create(besom_filter *f, const besom_config *config) {
+static besom_status bloom_create(besom_filter *f, const besom_config *config) {
   enum isa isa;
   besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
   if (status != BESOM_OK) return status;
-  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
+  if (config->slots || config->value_bits) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double words;
   struct bloom_bits geometry = {0};
@@ -125,42 +125,45 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   return make_words(f, geometry, isa);
 }
 
-static besom_status create_like(besom_filter *f, const besom_filter *model) {
-  return make_words(f, const_bloom(model)->bits, const_bloom(model)->ops->isa);
+static besom_status bloom_create_like(besom_filter *f, const besom_filter *model) {
+  return make_words(f, as_const_bloom(model)->bits, as_const_bloom(model)->ops->isa);
 }
 
-static void destroy(besom_filter *f) {
-  const struct bloom_bits *b = &bloom(f)->bits;
-  if (!f->mapping) besom__release(&f->allocator, b->words, size_of(b));
+static void bloom_destroy(besom_filter *f) {
+  const struct bloom_bits *b = &as_bloom(f)->bits;
+  if (!f->mapping) besom__release(&f->allocator, b->words, bloom_size_of(b));
 }
 
 /* ------------------------------------------------------------------ keys */
 
-static const struct query_calls *query_calls(const besom_filter *f) {
-  return const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &const_bloom(f)->ops->queries : NULL;
+static const struct query_calls *bloom_query_calls(const besom_filter *f) {
+  return as_const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &as_const_bloom(f)->ops->queries
+                                                             : NULL;
 }
 
-static const struct insert_calls *insert_calls(const besom_filter *f) {
-  return const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &const_bloom(f)->ops->inserts : NULL;
+static const struct insert_calls *bloom_insert_calls(const besom_filter *f) {
+  return as_const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &as_const_bloom(f)->ops->inserts
+                                                             : NULL;
 }
 
-static bool contains(const besom_filter *f, besom_digest d) {
-  return const_bloom(f)->ops->queries.contains_digest(f, d);
+static bool bloom_contains(const besom_filter *f, besom_digest d) {
+  return as_const_bloom(f)->ops->queries.contains_digest(f, d);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
-  const struct bloom *b = const_bloom(f);
+static void bloom_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                uint64_t *bitmap) {
+  const struct bloom *b = as_const_bloom(f);
   b->ops->contains_many(&b->bits, d, n, bitmap);
 }
 
-static besom_status insert(besom_filter *f, besom_digest d) {
-  return bloom(f)->ops->inserts.insert_digest(f, d);
+static besom_status bloom_insert(besom_filter *f, besom_digest d) {
+  return as_bloom(f)->ops->inserts.insert_digest(f, d);
 }
 
 /* Inserts as many keys at once as certainly fit; when the filter is full, one by one. */
-static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
-  const struct bloom *b = bloom(f);
+static besom_status bloom_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                      size_t *done) {
+  const struct bloom *b = as_bloom(f);
   besom_status status = BESOM_OK;
   for (*done = 0; *done < n && f->items < f->capacity;) {
     uint64_t room = f->capacity - f->items;
@@ -168,45 +171,45 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
     b->ops->insert_many(f, d + *done, some);
     *done += some;
   }
-  while (*done < n && (status = insert(f, d[*done])) == BESOM_OK) ++*done;
+  while (*done < n && (status = bloom_insert(f, d[*done])) == BESOM_OK) ++*done;
   return status;
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
 /* Keys that are in both filters are counted twice: the bits do not tell them. */
-static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
-  const struct bloom_bits *x = &const_bloom(a)->bits, *y = &const_bloom(b)->bits;
+static besom_status bloom_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+  const struct bloom_bits *x = &as_const_bloom(a)->bits, *y = &as_const_bloom(b)->bits;
   if (x->n_bits != y->n_bits || x->hashes != y->hashes || a->capacity != b->capacity)
     return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
-  uint8_t *out = bloom(into)->bits.words;
-  for (uint64_t i = 0; i < size_of(x); i += 8)
+  uint8_t *out = as_bloom(into)->bits.words;
+  for (uint64_t i = 0; i < bloom_size_of(x); i += 8)
     store64(out + i, load64(x->words + i) | load64(y->words + i));
   return BESOM_OK;
 }
 
 static uint64_t bits_set(const struct bloom_bits *b) {
   uint64_t set = 0;
-  for (uint64_t i = 0; i < size_of(b); i += 8) set += popcount(load64(b->words + i));
+  for (uint64_t i = 0; i < bloom_size_of(b); i += 8) set += popcount(load64(b->words + i));
   return set;
 }
 
-static void stats(const besom_filter *f, struct stats_out *out) {
+static void bloom_stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
-  const struct bloom_bits *b = &const_bloom(f)->bits;
-  s->isa = besom__isa_name(const_bloom(f)->ops->isa);
+  const struct bloom_bits *b = &as_const_bloom(f)->bits;
+  s->isa = besom__isa_name(as_const_bloom(f)->ops->isa);
   s->slots = b->n_bits;
   s->width = b->hashes;
-  s->bytes += size_of(b);
+  s->bytes += bloom_size_of(b);
   s->load_factor = (double)bits_set(b) / (double)s->slots;
   s->expected_fpr = pow(s->load_factor, b->hashes);
   s->fpr_at_capacity = fpr_of((double)f->capacity, (double)s->slots, b->hashes);
 }
 
-static const char *validate(const besom_filter *f) {
-  const struct bloom_bits *b = &const_bloom(f)->bits;
+static const char *bloom_validate(const besom_filter *f) {
+  const struct bloom_bits *b = &as_const_bloom(f)->bits;
   uint64_t set = bits_set(b);
   if (f->items > f->capacity) return "there are more keys than the capacity";
   if (set / b->hashes > f->items || (set == 0) != (f->items == 0))
@@ -216,14 +219,14 @@ static const char *validate(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ files */
 
-static void save(const besom_filter *f, struct sections_out *out) {
-  const struct bloom_bits *b = &const_bloom(f)->bits;
+static void bloom_save(const besom_filter *f, struct sections_out *out) {
+  const struct bloom_bits *b = &as_const_bloom(f)->bits;
   besom__write_u64(&out->parameters, b->n_bits);
   besom__write_u64(&out->parameters, b->hashes);
-  add_section(out, TAG_BITS, b->words, size_of(b));
+  add_section(out, TAG_BITS, b->words, bloom_size_of(b));
 }
 
-static besom_status load(besom_filter *f, struct sections_in *in) {
+static besom_status bloom_load(besom_filter *f, struct sections_in *in) {
   uint64_t n_bits = besom__read_u64(&in->parameters), hashes = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_BITS);
   if (!saved || hashes == 0 || hashes > MAX_HASHES) return BESOM_CORRUPT;
@@ -235,27 +238,27 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
     return BESOM_OK;
   }
   besom_status status = make_words(f, geometry, besom__isa_best());
-  if (status == BESOM_OK) memcpy(bloom(f)->bits.words, saved->data, (size_t)saved->len);
+  if (status == BESOM_OK) memcpy(as_bloom(f)->bits.words, saved->data, (size_t)saved->len);
   return status;
 }
 
 const struct besom_kind besom__bloom = {
-    .info = {"bloom", "Bloom filter: inserts and merges only; not adaptive",
-             BESOM_CAN_INSERT | BESOM_CAN_MERGE | BESOM_CAN_REKEY},
+    .name = "bloom",
+    .summary = "Bloom filter: inserts and merges only",
+    .also = BESOM_CAN_REKEY,
     .size = sizeof(struct bloom),
-    .create = create,
-    .create_like = create_like,
-    .destroy = destroy,
-    .bits_per_key = bits_per_key,
-    .query_calls = query_calls,
-    .insert_calls = insert_calls,
-    .contains = contains,
-    .contains_many = contains_many,
-    .insert = insert,
-    .insert_many = insert_many,
-    .merge = merge,
-    .stats = stats,
-    .validate = validate,
-    .save = save,
-    .load = load,
+    .create = bloom_create,
+    .create_like = bloom_create_like,
+    .destroy = bloom_destroy,
+    .bits_per_key = bloom_bits_per_key,
+    .stats = bloom_stats,
+    .query = {.calls = bloom_query_calls,
+              .contains = bloom_contains,
+              .contains_many = bloom_contains_many},
+    .change = &(const struct change_ops){.calls = bloom_insert_calls,
+                                         .insert = bloom_insert,
+                                         .insert_many = bloom_insert_many},
+    .whole = &(const struct whole_ops){.merge = bloom_merge},
+    .file = &(
+        const struct file_ops){.validate = bloom_validate, .save = bloom_save, .load = bloom_load},
 };

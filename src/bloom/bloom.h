@@ -6,7 +6,7 @@
 #define BESOM_BLOOM_BLOOM_H
 
 #include "core/cpu.h"
-#include "filter.h"
+#include "kind.h"
 
 #define WORD_BITS 64
 #define MAX_HASHES 64

@@ -2,7 +2,6 @@
 #include "bloom/bloom.h"
 #include "core/scale.h"
 
-#define FLATTEN __attribute__((flatten)) /* else gcc calls parts of the hash */
 #define NOINLINE __attribute__((noinline))
 
 /* gcc computes x here, and uses it as it is. */
@@ -47,7 +46,7 @@ ALWAYS_INLINE uint8_t *word_of(const struct bloom_bits *b, uint64_t position) {
 }
 
 /* Are the next n positions set? Without branches: each would be mispredicted often. */
-ALWAYS_INLINE bool all_set(const struct bloom_bits *b, struct positions *p, uint32_t n) {
+ALWAYS_INLINE bool bloom_all_set(const struct bloom_bits *b, struct positions *p, uint32_t n) {
   uint64_t all = 1;
   for (uint32_t i = 0; i < n; i++) {
     uint64_t position = next_position(b, p);
@@ -57,7 +56,8 @@ ALWAYS_INLINE bool all_set(const struct bloom_bits *b, struct positions *p, uint
   return all;
 }
 
-ALWAYS_INLINE void set_bits(const struct bloom_bits *b, struct positions *p, uint32_t n) {
+ALWAYS_INLINE void bloom_bits_set_bits(const struct bloom_bits *b, struct positions *p,
+                                       uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     uint64_t position = next_position(b, p);
     uint8_t *at = word_of(b, position);
@@ -95,8 +95,8 @@ ALWAYS_INLINE uint32_t other_positions(const struct bloom_bits *b, enum shape sh
 /* Are the positions after the first group set? p is at the end of the first group. */
 ALWAYS_INLINE bool others_set(const struct bloom_bits *b, struct positions p, uint32_t n) {
   for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p))
-    if (!all_set(b, &p, GROUP)) return false;
-  return all_set(b, &p, n);
+    if (!bloom_all_set(b, &p, GROUP)) return false;
+  return bloom_all_set(b, &p, n);
 }
 
 /* Few queries for absent keys come here. */
@@ -108,17 +108,18 @@ NOINLINE static bool others_set_many(const struct bloom_bits *b, struct position
   return others_set(b, p, other_positions(b, MANY));
 }
 
-ALWAYS_INLINE bool contains(const struct bloom_bits *b, besom_digest d, enum shape shape) {
+ALWAYS_INLINE bool bloom_bits_contains(const struct bloom_bits *b, besom_digest d,
+                                       enum shape shape) {
   struct positions p = positions_of(d);
-  bool set = all_set(b, &p, first_positions(b, shape));
+  bool set = bloom_all_set(b, &p, first_positions(b, shape));
   if (shape == FEW) return set;
   if (LIKELY(!set)) return false;
   return shape == EIGHT ? others_set_8(b, p) : others_set_many(b, p);
 }
 
 ALWAYS_INLINE void set_others(const struct bloom_bits *b, struct positions p, uint32_t n) {
-  for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p)) set_bits(b, &p, GROUP);
-  set_bits(b, &p, n);
+  for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p)) bloom_bits_set_bits(b, &p, GROUP);
+  bloom_bits_set_bits(b, &p, n);
 }
 
 /*
@@ -133,10 +134,10 @@ NOINLINE static besom_status insert_others(besom_filter *f, struct positions p) 
 }
 
 NOINLINE static besom_status insert_if_full(const besom_filter *f, besom_digest d) {
-  return f->kind->contains(f, d) ? BESOM_OK : BESOM_FULL;
+  return f->kind->query.contains(f, d) ? BESOM_OK : BESOM_FULL;
 }
 
-ALWAYS_INLINE besom_status insert(besom_filter *f, besom_digest d, enum shape shape) {
+ALWAYS_INLINE besom_status bloom_bits_insert(besom_filter *f, besom_digest d, enum shape shape) {
   if (UNLIKELY(f->items >= f->capacity)) return insert_if_full(f, d);
   /* A copy: the compiler knows that the words do not overlap with it. */
   const struct bloom_bits b = ((const struct bloom *)f)->bits;
@@ -149,137 +150,137 @@ ALWAYS_INLINE besom_status insert(besom_filter *f, besom_digest d, enum shape sh
 }
 
 static bool contains_digest_few(const besom_filter *f, besom_digest d) {
-  return contains(&((const struct bloom *)f)->bits, d, FEW);
+  return bloom_bits_contains(&((const struct bloom *)f)->bits, d, FEW);
 }
 
 FLATTEN static bool contains_u64_few(const besom_filter *f, uint64_t key) {
-  return contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), FEW);
+  return bloom_bits_contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), FEW);
 }
 
 static besom_status insert_digest_few(besom_filter *f, besom_digest d) {
-  return insert(f, d, FEW);
+  return bloom_bits_insert(f, d, FEW);
 }
 
 FLATTEN static besom_status insert_u64_few(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), FEW);
+  return bloom_bits_insert(f, xxh3_u64(&f->hasher, key), FEW);
 }
 
-static bool contains_digest_8(const besom_filter *f, besom_digest d) {
-  return contains(&((const struct bloom *)f)->bits, d, EIGHT);
+static bool bloom_bits_contains_digest_8(const besom_filter *f, besom_digest d) {
+  return bloom_bits_contains(&((const struct bloom *)f)->bits, d, EIGHT);
 }
 
-FLATTEN static bool contains_u64_8(const besom_filter *f, uint64_t key) {
-  return contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), EIGHT);
+FLATTEN static bool bloom_bits_contains_u64_8(const besom_filter *f, uint64_t key) {
+  return bloom_bits_contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), EIGHT);
 }
 
 static besom_status insert_digest_8(besom_filter *f, besom_digest d) {
-  return insert(f, d, EIGHT);
+  return bloom_bits_insert(f, d, EIGHT);
 }
 
 FLATTEN static besom_status insert_u64_8(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), EIGHT);
+  return bloom_bits_insert(f, xxh3_u64(&f->hasher, key), EIGHT);
 }
 
 static bool contains_digest_many(const besom_filter *f, besom_digest d) {
-  return contains(&((const struct bloom *)f)->bits, d, MANY);
+  return bloom_bits_contains(&((const struct bloom *)f)->bits, d, MANY);
 }
 
 FLATTEN static bool contains_u64_many(const besom_filter *f, uint64_t key) {
-  return contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), MANY);
+  return bloom_bits_contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), MANY);
 }
 
 static besom_status insert_digest_many(besom_filter *f, besom_digest d) {
-  return insert(f, d, MANY);
+  return bloom_bits_insert(f, d, MANY);
 }
 
 FLATTEN static besom_status insert_u64_many(besom_filter *f, uint64_t key) {
-  return insert(f, xxh3_u64(&f->hasher, key), MANY);
+  return bloom_bits_insert(f, xxh3_u64(&f->hasher, key), MANY);
 }
 
-static bool contains_bytes(const besom_filter *f, const void *key, size_t len) {
+static bool bloom_bits_contains_bytes(const besom_filter *f, const void *key, size_t len) {
   return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
 }
 
-static besom_status insert_bytes(besom_filter *f, const void *key, size_t len) {
+static besom_status bloom_bits_insert_bytes(besom_filter *f, const void *key, size_t len) {
   return f->inserts->insert_digest(f, xxh3_bytes(&f->hasher, key, len));
 }
 
 /* ------------------------------------------------------------------ batches */
 
 /* How many keys ahead words are prefetched. A small filter is in the cache: none are. */
-ALWAYS_INLINE size_t fetch_ahead(const struct bloom_bits *b, size_t n) {
+ALWAYS_INLINE size_t bloom_bits_fetch_ahead(const struct bloom_bits *b, size_t n) {
   return b->n_bits > CACHED_BITS ? FETCH_AHEAD : n;
 }
 
-ALWAYS_INLINE void fetch(const struct bloom_bits *b, struct positions *p, uint32_t n) {
+ALWAYS_INLINE void bloom_bits_fetch(const struct bloom_bits *b, struct positions *p, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) __builtin_prefetch(word_of(b, next_position(b, p)));
 }
 
 /* Few queries for absent keys read more than the first group. */
 ALWAYS_INLINE void fetch_first(const struct bloom_bits *b, besom_digest d, enum shape shape) {
   struct positions p = positions_of(d);
-  fetch(b, &p, first_positions(b, shape));
+  bloom_bits_fetch(b, &p, first_positions(b, shape));
 }
 
 ALWAYS_INLINE void fetch_all(const struct bloom_bits *b, besom_digest d, enum shape shape) {
   struct positions p = positions_of(d);
   uint32_t n = other_positions(b, shape);
-  fetch(b, &p, first_positions(b, shape));
-  for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p)) fetch(b, &p, GROUP);
-  fetch(b, &p, n);
+  bloom_bits_fetch(b, &p, first_positions(b, shape));
+  for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p)) bloom_bits_fetch(b, &p, GROUP);
+  bloom_bits_fetch(b, &p, n);
 }
 
-ALWAYS_INLINE void contains_batch(const struct bloom_bits *b, const besom_digest *d, size_t n,
-                                  uint64_t *bitmap, enum shape shape) {
-  size_t ahead = fetch_ahead(b, n);
+ALWAYS_INLINE void bloom_bits_contains_batch(const struct bloom_bits *b, const besom_digest *d,
+                                             size_t n, uint64_t *bitmap, enum shape shape) {
+  size_t ahead = bloom_bits_fetch_ahead(b, n);
   for (size_t i = 0; ahead < n && i < ahead; i++) fetch_first(b, d[i], shape);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t word = 0;
     for (size_t j = i; j < n && j < i + 64; j++) {
       if (j + ahead < n) fetch_first(b, d[j + ahead], shape);
-      word |= (uint64_t)contains(b, d[j], shape) << (j - i);
+      word |= (uint64_t)bloom_bits_contains(b, d[j], shape) << (j - i);
     }
     bitmap[i / 64] = word;
   }
 }
 
 /* Sets the bits of n keys. The caller knows that there is room for them. */
-ALWAYS_INLINE void insert_batch(besom_filter *f, const besom_digest *d, size_t n,
-                                enum shape shape) {
+ALWAYS_INLINE void bloom_bits_insert_batch(besom_filter *f, const besom_digest *d, size_t n,
+                                           enum shape shape) {
   const struct bloom_bits *b = &((const struct bloom *)f)->bits;
-  size_t ahead = fetch_ahead(b, n);
+  size_t ahead = bloom_bits_fetch_ahead(b, n);
   for (size_t i = 0; ahead < n && i < ahead; i++) fetch_all(b, d[i], shape);
   for (size_t i = 0; i < n; i++) {
     if (i + ahead < n) fetch_all(b, d[i + ahead], shape);
-    insert(f, d[i], shape);
+    bloom_bits_insert(f, d[i], shape);
   }
 }
 
 static void contains_many_few(const struct bloom_bits *b, const besom_digest *d, size_t n,
                               uint64_t *bitmap) {
-  contains_batch(b, d, n, bitmap, FEW);
+  bloom_bits_contains_batch(b, d, n, bitmap, FEW);
 }
 
-static void contains_many_8(const struct bloom_bits *b, const besom_digest *d, size_t n,
-                            uint64_t *bitmap) {
-  contains_batch(b, d, n, bitmap, EIGHT);
+static void bloom_bits_contains_many_8(const struct bloom_bits *b, const besom_digest *d, size_t n,
+                                       uint64_t *bitmap) {
+  bloom_bits_contains_batch(b, d, n, bitmap, EIGHT);
 }
 
 static void contains_many_many(const struct bloom_bits *b, const besom_digest *d, size_t n,
                                uint64_t *bitmap) {
-  contains_batch(b, d, n, bitmap, MANY);
+  bloom_bits_contains_batch(b, d, n, bitmap, MANY);
 }
 
 static void insert_many_few(besom_filter *f, const besom_digest *d, size_t n) {
-  insert_batch(f, d, n, FEW);
+  bloom_bits_insert_batch(f, d, n, FEW);
 }
 
 static void insert_many_8(besom_filter *f, const besom_digest *d, size_t n) {
-  insert_batch(f, d, n, EIGHT);
+  bloom_bits_insert_batch(f, d, n, EIGHT);
 }
 
 static void insert_many_many(besom_filter *f, const besom_digest *d, size_t n) {
-  insert_batch(f, d, n, MANY);
+  bloom_bits_insert_batch(f, d, n, MANY);
 }
 
 #if defined(__AVX512F__)
@@ -292,22 +293,25 @@ static void insert_many_many(besom_filter *f, const besom_digest *d, size_t n) {
 
 static const struct bloom_ops few = {
     ISA,
-    {contains_bytes, NOT_IN_READER(contains_u64_few), contains_digest_few},
-    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_few), NOT_IN_READER(insert_digest_few)},
+    {bloom_bits_contains_bytes, NOT_IN_READER(contains_u64_few), contains_digest_few},
+    {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_few),
+     NOT_IN_READER(insert_digest_few)},
     NOT_IN_READER(contains_many_few),
     NOT_IN_READER(insert_many_few)};
 
 static const struct bloom_ops eight = {
     ISA,
-    {contains_bytes, NOT_IN_READER(contains_u64_8), contains_digest_8},
-    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_8), NOT_IN_READER(insert_digest_8)},
-    NOT_IN_READER(contains_many_8),
+    {bloom_bits_contains_bytes, NOT_IN_READER(bloom_bits_contains_u64_8),
+     bloom_bits_contains_digest_8},
+    {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_8),
+     NOT_IN_READER(insert_digest_8)},
+    NOT_IN_READER(bloom_bits_contains_many_8),
     NOT_IN_READER(insert_many_8)};
 
 static const struct bloom_ops many = {
     ISA,
-    {contains_bytes, NOT_IN_READER(contains_u64_many), contains_digest_many},
-    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_many),
+    {bloom_bits_contains_bytes, NOT_IN_READER(contains_u64_many), contains_digest_many},
+    {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_many),
      NOT_IN_READER(insert_digest_many)},
     NOT_IN_READER(contains_many_many),
     NOT_IN_READER(insert_many_many)};

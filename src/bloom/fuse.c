@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-#include "core/memory.h"
 #include "core/options.h"
+#include "core/system/memory.h"
 
 #define MAX_WIDTH 32
 #define MAX_KEYS (UINT64_C(1) << 31) /* so that cell numbers have 32 bits */
@@ -28,7 +28,7 @@ static struct fuse *fuse(besom_filter *f) {
 
 /* ------------------------------------------------------------------ sizes */
 
-static uint64_t bytes_of(const struct fuse_cells *x) {
+static uint64_t fuse_bytes_of(const struct fuse_cells *x) {
   return (fuse_cells_of(x) * x->width + 7) / 8 + READ_BEYOND;
 }
 
@@ -48,7 +48,7 @@ static void set_segments(struct fuse_cells *x, uint64_t keys) {
 /*
  * From the false-positive rate, or from the bits per key at capacity. 0 if there is no such width.
  */
-static uint32_t width_for(const besom_config *config) {
+static uint32_t fuse_width_for(const besom_config *config) {
   struct fuse_cells full = {.width = 1};
   set_segments(&full, config->capacity);
   double width = config->bits_per_key != 0
@@ -60,7 +60,7 @@ static uint32_t width_for(const besom_config *config) {
   return width >= 1 && width <= MAX_WIDTH ? (uint32_t)width : 0;
 }
 
-static double bits_per_key(double keys, double *fpr) {
+static double fuse_bits_per_key(double keys, double *fpr) {
   struct fuse_cells full = {.width = 1};
   double width = ceil(-log2(*fpr) - 1e-9);
   if (width < 1 || width > MAX_WIDTH || !(keys >= 1 && keys <= MAX_KEYS)) return 0;
@@ -78,7 +78,7 @@ const struct static_set_ops *besom__fuse_ops_avx512(const struct fuse_cells *x);
 #endif
 
 /* To be called when width and seed are known. */
-static void choose_ops(besom_filter *f, enum isa isa) {
+static void fuse_choose_ops(besom_filter *f, enum isa isa) {
   struct fuse *x = fuse(f);
 #ifdef BESOM_X86_VARIANTS
   x->set.ops = isa == ISA_AVX512 ? besom__fuse_ops_avx512(&x->cells)
@@ -94,17 +94,17 @@ static void choose_ops(besom_filter *f, enum isa isa) {
 
 static besom_status make_bits(besom_filter *f) {
   struct fuse_cells *x = &fuse(f)->cells;
-  if (bytes_of(x) > SIZE_MAX / 2) return BESOM_NO_MEMORY;
-  x->bits = besom__allocate(&f->allocator, bytes_of(x));
+  if (fuse_bytes_of(x) > SIZE_MAX / 2) return BESOM_NO_MEMORY;
+  x->bits = besom__allocate(&f->allocator, fuse_bytes_of(x));
   return x->bits ? BESOM_OK : BESOM_NO_MEMORY;
 }
 
-static void destroy(besom_filter *f) {
+static void fuse_destroy(besom_filter *f) {
   struct fuse_cells *x = &fuse(f)->cells;
-  if (!f->mapping) besom__release(&f->allocator, x->bits, bytes_of(x));
+  if (!f->mapping) besom__release(&f->allocator, x->bits, fuse_bytes_of(x));
 }
 
-static besom_status build_of(besom_filter *f, struct digests *d) {
+static besom_status fuse_build_of(besom_filter *f, struct digests *d) {
   struct fuse_cells *x = &fuse(f)->cells;
   set_segments(x, d->n);
   besom_status status = make_bits(f);
@@ -114,80 +114,80 @@ static besom_status build_of(besom_filter *f, struct digests *d) {
     uint64_t n = d->n;
     besom__digests_unite(d);
     if (d->n < n) { /* so the size depends on the set, not on the number of duplicates */
-      destroy(f);
-      return build_of(f, d);
+      fuse_destroy(f);
+      return fuse_build_of(f, d);
     }
   }
   for (x->seed = 0; status == BESOM_END && ++x->seed < MAX_SEED;) {
     for (uint64_t i = 0; i < d->n; i++) d->at[i].hi = fuse_hash(d->at[i].hi, 1);
     status = besom__fuse_fill(f, x, d);
   }
-  if (status != BESOM_OK) destroy(f);
+  if (status != BESOM_OK) fuse_destroy(f);
   return status == BESOM_END ? BESOM_FULL : status;
 }
 
-static besom_status read_config(besom_filter *f, const besom_config *config, enum isa *isa) {
+static besom_status fuse_read_config(besom_filter *f, const besom_config *config, enum isa *isa) {
   besom_status status = besom__options_isa(config->options, isa, NULL, 0);
   if (status != BESOM_OK) return status;
-  uint32_t width = width_for(config);
+  uint32_t width = fuse_width_for(config);
   fuse(f)->cells = (struct fuse_cells){.mask = bits_below(width), .width = width};
-  return config->slots || config->value_bits || config->reserve != 0 || !width ? BESOM_INVALID
-                                                                               : BESOM_OK;
+  return config->slots || config->value_bits || !width ? BESOM_INVALID : BESOM_OK;
 }
 
-static besom_status build_digests(besom_filter *f, const besom_config *config, struct digests *d) {
+static besom_status fuse_build_digests(besom_filter *f, const besom_config *config,
+                                       struct digests *d) {
   enum isa isa;
-  besom_status status = d->n > MAX_KEYS ? BESOM_FULL : read_config(f, config, &isa);
-  if (status == BESOM_OK) status = build_of(f, d);
+  besom_status status = d->n > MAX_KEYS ? BESOM_FULL : fuse_read_config(f, config, &isa);
+  if (status == BESOM_OK) status = fuse_build_of(f, d);
   if (status != BESOM_OK) return status;
   f->items = d->n;
   f->capacity = d->n ? d->n : 1;
-  choose_ops(f, isa);
+  fuse_choose_ops(f, isa);
   return BESOM_OK;
 }
 
-static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
-                          const besom_source *no, const besom_progress *progress) {
+static besom_status fuse_build(besom_filter *f, const besom_config *config, const besom_source *yes,
+                               const besom_source *no, const besom_progress *progress) {
   enum isa isa;
-  besom_status status = no ? BESOM_UNSUPPORTED : read_config(f, config, &isa);
+  besom_status status = no ? BESOM_UNSUPPORTED : fuse_read_config(f, config, &isa);
   return status == BESOM_OK ? besom__static_build(f, config, yes, progress, MAX_KEYS) : status;
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, struct stats_out *out) {
+static void fuse_stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct fuse_cells *x = &const_fuse(f)->cells;
   s->isa = besom__isa_name(const_fuse(f)->set.ops->isa);
   s->slots = fuse_cells_of(x);
   s->width = x->width;
-  s->bytes += bytes_of(x);
+  s->bytes += fuse_bytes_of(x);
   s->load_factor = (double)f->items / (double)s->slots;
   s->fpr_at_capacity = ldexp(1, -(int)x->width);
   s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
 }
 
 /* Any cell contents are possible; only the sizes and the unused bits can be wrong. */
-static const char *validate(const besom_filter *f) {
+static const char *fuse_validate(const besom_filter *f) {
   const struct fuse_cells *x = &const_fuse(f)->cells;
   uint64_t used = fuse_cells_of(x) * x->width, unused = 0;
   if (f->capacity != (f->items ? f->items : 1)) return "the capacity is not the number of keys";
   if (f->items > fuse_cells_of(x)) return "there are more keys than cells";
-  for (uint64_t i = used / 8; i < bytes_of(x); i++)
+  for (uint64_t i = used / 8; i < fuse_bytes_of(x); i++)
     unused |= i == used / 8 ? x->bits[i] >> (used % 8) : x->bits[i];
   return unused ? "there are bits after the last cell" : NULL;
 }
 
-static void save(const besom_filter *f, struct sections_out *out) {
+static void fuse_save(const besom_filter *f, struct sections_out *out) {
   const struct fuse_cells *x = &const_fuse(f)->cells;
   besom__write_u64(&out->parameters, x->segment);
   besom__write_u64(&out->parameters, x->first / x->segment);
   besom__write_u64(&out->parameters, x->seed);
   besom__write_u64(&out->parameters, x->width);
-  add_section(out, TAG_BITS, x->bits, bytes_of(x));
+  add_section(out, TAG_BITS, x->bits, fuse_bytes_of(x));
 }
 
-static besom_status load(besom_filter *f, struct sections_in *in) {
+static besom_status fuse_load(besom_filter *f, struct sections_in *in) {
   struct fuse_cells *x = &fuse(f)->cells;
   uint64_t segment = besom__read_u64(&in->parameters), segments = besom__read_u64(&in->parameters);
   uint64_t seed = besom__read_u64(&in->parameters), width = besom__read_u64(&in->parameters);
@@ -200,8 +200,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
                            .mask = bits_below((unsigned)width),
                            .width = (uint32_t)width,
                            .seed = (uint32_t)seed};
-  if (saved->len != bytes_of(x)) return BESOM_CORRUPT;
-  choose_ops(f, besom__isa_best());
+  if (saved->len != fuse_bytes_of(x)) return BESOM_CORRUPT;
+  fuse_choose_ops(f, besom__isa_best());
   if (f->mapping) {
     x->bits = (uint8_t *)(uintptr_t)saved->data;
     return BESOM_OK;
@@ -212,17 +212,16 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__fuse = {
-    .info = {"fuse", "binary fuse filter: built once from a set; the smallest, and fast", 0},
+    .name = "fuse",
+    .summary = "binary fuse filter: built once from a set; the smallest, and fast",
     .size = sizeof(struct fuse),
-    .build = build,
-    .build_digests = build_digests,
-    .destroy = destroy,
-    .bits_per_key = bits_per_key,
-    .query_calls = besom__static_query_calls,
-    .contains = besom__static_contains,
-    .contains_many = besom__static_contains_many,
-    .stats = stats,
-    .validate = validate,
-    .save = save,
-    .load = load,
+    .destroy = fuse_destroy,
+    .bits_per_key = fuse_bits_per_key,
+    .stats = fuse_stats,
+    .query = {.calls = besom__static_query_calls,
+              .contains = besom__static_contains,
+              .contains_many = besom__static_contains_many},
+    .build = &(const struct build_ops){.build = fuse_build, .build_digests = fuse_build_digests},
+    .file =
+        &(const struct file_ops){.validate = fuse_validate, .save = fuse_save, .load = fuse_load},
 };

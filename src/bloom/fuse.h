@@ -6,7 +6,7 @@
 #define BESOM_BLOOM_FUSE_H
 
 #include "core/scale.h"
-#include "filter.h"
+#include "kind.h"
 
 #define MAX_SEED 1000                   /* attempts to build rarely fail; so many never do */
 #define MAX_SEGMENT (UINT64_C(1) << 18) /* the hash has no more bits for it */

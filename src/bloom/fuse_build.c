@@ -3,7 +3,7 @@
  * That may leave other cells with one key, and so on, from both ends of the array to its middle.
  */
 #include "bloom/fuse.h"
-#include "core/memory.h"
+#include "core/system/memory.h"
 
 #define MAX_BUCKETS 1024
 #define FETCH_AHEAD 16
@@ -80,7 +80,7 @@ ALWAYS_INLINE void fetch_cells(const struct fuse_cells *x, const struct peeling 
 }
 
 /* False if the number of keys of a cell overflows: there are many copies of one key. */
-static bool add_keys(const struct fuse_cells *cells, uint64_t n, struct peeling *p) {
+static bool fuse_build_add_keys(const struct fuse_cells *cells, uint64_t n, struct peeling *p) {
   const struct fuse_cells x = *cells; /* the compiler knows that bytes of keys do not change it */
   bool overflow = false;
   for (uint64_t i = 0; i < n; i++) {
@@ -111,8 +111,8 @@ ALWAYS_INLINE void enqueue_if_one(struct peeling *p, struct queue *q, uint64_t c
 }
 
 /* Takes a key that is assigned to another cell out of this one. */
-ALWAYS_INLINE void remove_key(struct peeling *p, struct queue *q, uint64_t cell, uint64_t hash,
-                              unsigned role) {
+ALWAYS_INLINE void fuse_build_remove_key(struct peeling *p, struct queue *q, uint64_t cell,
+                                         uint64_t hash, unsigned role) {
   p->hashes[cell] ^= hash;
   p->keys[cell] = (uint8_t)(p->keys[cell] - ONE_KEY) ^ (uint8_t)role;
   enqueue_if_one(p, q, cell);
@@ -131,8 +131,8 @@ ALWAYS_INLINE void assign(const struct fuse_cells *x, struct peeling *p, struct 
     struct fuse_key key = fuse_key_of(x, hash);
     p->order[q->assigned++] = cell;
     p->keys[cell] = 0;
-    remove_key(p, q, role == 0 ? key.cell[1] : key.cell[0], hash, role == 0);
-    remove_key(p, q, role == 2 ? key.cell[1] : key.cell[2], hash, role == 2 ? 1 : 2);
+    fuse_build_remove_key(p, q, role == 0 ? key.cell[1] : key.cell[0], hash, role == 0);
+    fuse_build_remove_key(p, q, role == 2 ? key.cell[1] : key.cell[2], hash, role == 2 ? 1 : 2);
   }
 }
 
@@ -180,7 +180,7 @@ besom_status besom__fuse_fill(const besom_filter *f, const struct fuse_cells *x,
   if (status != BESOM_OK) return status;
   sort_hashes(x, d, p.sorted);
   clear_cells(x, own_scratch ? p.scratch : d->at, &p);
-  bool peeled = add_keys(x, d->n, &p) && peel(x, &p) == d->n;
+  bool peeled = fuse_build_add_keys(x, d->n, &p) && peel(x, &p) == d->n;
   if (peeled) fill_cells(x, &p, d->n);
   for (uint64_t i = 0; !peeled && i < d->n; i++) d->at[i] = (besom_digest){p.sorted[i], 0};
   peeling_free(f, x, d->n, &p);

@@ -163,8 +163,8 @@ ALWAYS_INLINE uint64_t equal_ranks(uint64_t a, uint64_t b) {
   uint64_t equal = 0;
   for (unsigned i = 0, rank_a = 0, rank_b = 0; i < 64; i++) {
     equal |= (uint64_t)(rank_a == rank_b) << i;
-    rank_a += a >> i & 1;
-    rank_b += b >> i & 1;
+    rank_a += (unsigned)(a >> i & 1);
+    rank_b += (unsigned)(b >> i & 1);
   }
   return equal;
 #endif

@@ -55,4 +55,22 @@ static inline uint64_t read_gamma(struct bit_reader *r) {
   return (UINT64_C(1) << length | read_bits(r, length)) - 1;
 }
 
+/* The Rice code: numbers below 2^k take k + 1 bits; every 2^k more takes one bit more. k < 64. */
+static inline void write_rice(struct bit_writer *w, uint64_t number, unsigned k) {
+  uint64_t ones = number >> k;
+  if (ones >= w->end - w->at) {
+    w->failed = true;
+    return;
+  }
+  for (; ones; ones--) write_bits(w, 1, 1);
+  write_bits(w, 0, 1);
+  write_bits(w, number, k);
+}
+
+static inline uint64_t read_rice(struct bit_reader *r, unsigned k) {
+  uint64_t ones = 0;
+  while (!r->failed && read_bits(r, 1)) ones++;
+  return ones << k | read_bits(r, k);
+}
+
 #endif

@@ -26,9 +26,13 @@ enum isa besom__isa_best(void) {
 #ifdef BESOM_X86_VARIANTS
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
               __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") && has_lzcnt();
+#ifdef BESOM_WITHOUT_AVX512
+  return avx2 ? ISA_AVX2 : ISA_PORTABLE;
+#else
   bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return avx512 ? ISA_AVX512 : avx2 ? ISA_AVX2 : ISA_PORTABLE;
+#endif
 #else
   return ISA_PORTABLE;
 #endif

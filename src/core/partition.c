@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/memory.h"
+#include "core/system/memory.h"
 
 /* ------------------------------------------------------------------ the pool */
 

@@ -4,8 +4,8 @@
  *
  * The memory is an array of atomic bytes. A wide access stands for one relaxed access to each of
  * its bytes, in no particular order, so it may be torn. A reader therefore validates what it read,
- * with a seqlock (quotient/table_regions.h). Nothing here orders one access before another: the
- * seqlock does, with fences.
+ * with a seqlock (table_regions.h). Nothing here orders one access before another: the seqlock
+ * does, with fences.
  *
  * Words of a table have any alignment, so they cannot be C11 atomic objects of 8 bytes. There are
  * two implementations of a wide access:

@@ -33,7 +33,7 @@ static void insertion_sort(besom_digest *digests, size_t n) {
 }
 
 /* The group of a digest: the `bits` bits that follow its first `known` bits. */
-ALWAYS_INLINE size_t group_of(besom_digest d, unsigned known, unsigned bits) {
+ALWAYS_INLINE size_t sort_group_of(besom_digest d, unsigned known, unsigned bits) {
   uint64_t word = d.lo << (known & 63);
   if (LIKELY(known < 64)) word = known ? d.hi << known | d.lo >> (64 - known) : d.hi;
   return (size_t)(word >> (64 - bits));
@@ -43,7 +43,7 @@ static void find_starts(const besom_digest *digests, size_t n, unsigned known, u
                         size_t *starts) {
   size_t groups = (size_t)1 << bits;
   memset(starts, 0, (groups + 1) * sizeof *starts);
-  for (size_t i = 0; i < n; i++) starts[group_of(digests[i], known, bits) + 1]++;
+  for (size_t i = 0; i < n; i++) starts[sort_group_of(digests[i], known, bits) + 1]++;
   for (size_t g = 0; g < groups; g++) starts[g + 1] += starts[g];
 }
 
@@ -61,7 +61,7 @@ NOT_INLINE void swap_into_groups(besom_digest *digests, unsigned known, unsigned
     for (size_t g = 0; g < groups; g++) {
       for (size_t i = next[g]; i < starts[g + 1]; i++) {
         besom_digest d = digests[i];
-        size_t to = next[group_of(d, known, bits)]++;
+        size_t to = next[sort_group_of(d, known, bits)]++;
         digests[i] = digests[to];
         digests[to] = d;
         __builtin_prefetch((const void *)((uintptr_t)&digests[to] + FETCH_AHEAD * sizeof *digests),
@@ -94,7 +94,7 @@ NOT_INLINE bool distribute(besom_digest *digests, size_t n, unsigned known) {
   unsigned bits = DIGEST_BITS - known < COPIED_BITS ? DIGEST_BITS - known : COPIED_BITS;
   while (n >> (bits - 1) == 0) bits--;
   memset(next, 0, ((size_t)1 << bits) * sizeof *next);
-  for (size_t i = 0; i < n; i++) next[group_of(digests[i], known, bits)]++;
+  for (size_t i = 0; i < n; i++) next[sort_group_of(digests[i], known, bits)]++;
   for (size_t g = 0; g < (size_t)1 << bits; g++) {
     uint32_t count = next[g];
     if (count > largest) largest = count;
@@ -102,7 +102,7 @@ NOT_INLINE bool distribute(besom_digest *digests, size_t n, unsigned known) {
     sum += count;
   }
   if (largest > FEW) return false;
-  for (size_t i = 0; i < n; i++) copy[next[group_of(digests[i], known, bits)]++] = digests[i];
+  for (size_t i = 0; i < n; i++) copy[next[sort_group_of(digests[i], known, bits)]++] = digests[i];
   memcpy(digests, copy, n * sizeof *copy);
   return true;
 }

@@ -44,7 +44,7 @@ const char *besom_strerror(besom_status status) {
   case BESOM_IS_MEMBER:
     return "the key is a member";
   case BESOM_BUSY:
-    return "a task, a batch or a migration is under way";
+    return "a task, a batch, a migration or an iterator is under way, or too many readers are";
   case BESOM_LOCKED:
     return "another process has the store open";
   case BESOM_RESERVE_FULL:
@@ -53,6 +53,8 @@ const char *besom_strerror(besom_status status) {
     return "the disk, or the store's own size limit, has no room";
   case BESOM_EVICTED:
     return "adapted; an older report was dropped for it";
+  case BESOM_NO_CHECKPOINT:
+    return "nothing is lost, but the filter could not be saved: the next open reads all keys";
   case BESOM_NEEDS_STORE:
     return "this kind of filter needs its stored keys for that";
   }

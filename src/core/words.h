@@ -5,10 +5,20 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef BESOM_COVERAGE /* gcov counts a branch of an inlined function at the line of the call */
+/*
+ * FLATTEN: everything that the function calls is inline, also what xxhash.h leaves to the compiler.
+ * BESOM_COMPACT: the compiler decides, for code that must compile soon (scripts/amalgamate.py).
+ */
+#if defined(BESOM_COMPACT)
+#define ALWAYS_INLINE static __attribute__((unused))
+#define FLATTEN
+#elif defined(BESOM_COVERAGE)
+/* gcov counts a branch of an inlined function at the line of the call */
 #define ALWAYS_INLINE static inline
+#define FLATTEN __attribute__((flatten))
 #else
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define FLATTEN __attribute__((flatten))
 #endif
 
 ALWAYS_INLINE uint64_t load64(const void *at) {

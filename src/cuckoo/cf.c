@@ -28,22 +28,9 @@ static const struct partial_key_policy policy = {
         },
 };
 
-static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__partial_key_create(f, config, &policy);
-}
-
-static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__partial_key_load(f, in, &policy);
-}
-
 const struct besom_kind besom__cf = {
-    .info = {.name = "cf",
-             .summary =
-                 "cuckoo filter: small and fast; counts up to 8, removes, merges; not adaptive",
-             .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-                          BESOM_CAN_ITERATE,
-             .max_copies = MAX_COPIES},
-    .create = create,
-    .load = load,
-    PARTIAL_KEY_OPERATIONS,
+    .name = "cf",
+    .summary = "cuckoo filter: small and fast; counts up to 8, removes, merges",
+    .policy = &policy,
+    PARTIAL_KEY_KIND,
 };

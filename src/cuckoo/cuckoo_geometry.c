@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "core/memory.h"
+#include "core/system/memory.h"
 
 /* ------------------------------------------------------------------ sizes */
 
@@ -80,7 +80,8 @@ static unsigned width_for_bytes(const struct cuckoo_layout *layout, uint64_t buc
   for (unsigned width = layout->max_width; width >= min_width(layout, buckets); width--) {
     uint64_t bytes =
         besom__cuckoo_table_bytes(buckets, layout->slots_per_bucket, width + selector_bits);
-    if (bytes && (double)bytes <= budget) return width;
+    double selectors = ceil((double)buckets * layout->bucket_selector / 8);
+    if (bytes && (double)bytes + selectors <= budget) return width;
   }
   return 0;
 }
@@ -100,7 +101,7 @@ besom_status besom__cuckoo_table_new(besom_filter *f, const struct cuckoo_layout
 besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_layout *layout,
                                   const besom_config *config, unsigned selector_bits,
                                   struct cuckoo_table *t) {
-  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
+  if (config->slots || config->value_bits) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   uint64_t buckets = buckets_for(layout, most);

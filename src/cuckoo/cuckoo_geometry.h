@@ -7,7 +7,7 @@
 #define BESOM_CUCKOO_CUCKOO_GEOMETRY_H
 
 #include "cuckoo/cuckoo_table.h"
-#include "filter.h"
+#include "kind.h"
 
 /* How the tables of the kinds differ. */
 struct cuckoo_layout {
@@ -15,6 +15,7 @@ struct cuckoo_layout {
   unsigned slots_per_bucket;
   unsigned min_width, max_width;       /* of fingerprints, in bits */
   unsigned min_selector, max_selector; /* selector bits per slot, beside the fingerprint */
+  unsigned bucket_selector;            /* bits of the selector that a kind keeps per bucket, or 0 */
   bool partial_key; /* the fingerprint gives the alternate bucket; else the digest gives all */
 };
 
@@ -24,7 +25,7 @@ uint64_t besom__cuckoo_capacity(const struct cuckoo_layout *layout, uint64_t buc
 /* The false-positive rate: the probability that a slot of an absent key's buckets matches it. */
 double besom__cuckoo_fpr(const struct cuckoo_layout *layout, double load, unsigned width);
 
-/* The operation bits_per_key of a kind without selector bits (src/filter.h). */
+/* The operation bits_per_key of a kind without selector bits (src/kind.h). */
 double besom__cuckoo_bits_per_key(const struct cuckoo_layout *layout, double keys, double *fpr);
 
 /*

@@ -1,7 +1,7 @@
 #include "cuckoo/partial_key.h"
 
-#include "core/memory.h"
 #include "core/options.h"
+#include "core/system/memory.h"
 #include "cuckoo/cuckoo_geometry.h"
 
 enum { MAX_BUCKETS_SEARCHED = 1000, MIN_CHUNK = 1 << 5, MAX_CHUNK = 1 << 16 };
@@ -21,7 +21,7 @@ static enum bucket_form form_of(unsigned width) {
 }
 
 /* Buckets that are left over at the end of the table belong to the last chunk. */
-static void make_chunks(struct chunks *c, uint64_t buckets) {
+static void partial_key_make_chunks(struct chunks *c, uint64_t buckets) {
   static const uint64_t sizes[CHUNK_SIZES] = {MIN_CHUNK, 1 << 7, 1 << 9, MAX_CHUNK};
   for (unsigned i = 0; i < CHUNK_SIZES; i++) {
     uint64_t whole = buckets & -sizes[i];
@@ -33,32 +33,31 @@ static void make_chunks(struct chunks *c, uint64_t buckets) {
 }
 
 /* If status is OK, sets the fields that follow from the table. */
-static besom_status ready(besom_filter *f, besom_status status,
-                          const struct partial_key_policy *policy, enum isa isa) {
+static besom_status partial_key_ready(besom_filter *f, besom_status status,
+                                      const struct partial_key_policy *policy, enum isa isa) {
   struct partial_key *p = partial_key(f);
   if (status != BESOM_OK) return status;
   p->policy = policy;
   p->isa = isa;
   p->calls = policy->calls[isa][form_of(p->table.width)];
   p->fingerprints = bits_below(p->table.width);
-  make_chunks(&p->chunks, p->table.buckets);
+  partial_key_make_chunks(&p->chunks, p->table.buckets);
   return BESOM_OK;
 }
 
-besom_status besom__partial_key_create(besom_filter *f, const besom_config *config,
-                                       const struct partial_key_policy *policy) {
+besom_status besom__partial_key_create(besom_filter *f, const besom_config *config) {
   enum isa isa;
   besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
   if (status != BESOM_OK) return status;
   status = besom__cuckoo_create(f, &layout, config, 0, &partial_key(f)->table);
-  return ready(f, status, policy, isa);
+  return partial_key_ready(f, status, f->kind->policy, isa);
 }
 
 besom_status besom__partial_key_create_like(besom_filter *f, const besom_filter *model) {
   const struct partial_key *m = const_partial_key(model);
   besom_status status =
       besom__cuckoo_table_new(f, &layout, m->table.buckets, m->table.width, &partial_key(f)->table);
-  return ready(f, status, m->policy, m->isa);
+  return partial_key_ready(f, status, m->policy, m->isa);
 }
 
 void besom__partial_key_destroy(besom_filter *f) {
@@ -112,7 +111,8 @@ static struct partial_key_location location_of(const besom_filter *f, besom_dige
   return (struct partial_key_location){fingerprint, bucket, alternate_of(p, bucket, fingerprint)};
 }
 
-static besom_status moves_from(void *ctx, uint64_t slot, uint64_t *buckets, unsigned *n) {
+static besom_status partial_key_moves_from(void *ctx, uint64_t slot, uint64_t *buckets,
+                                           unsigned *n) {
   const struct partial_key *p = ctx;
   *n = 1;
   buckets[0] = alternate_of(p, slot / MAX_BUCKET_SLOTS, slot_get(&p->table, slot));
@@ -130,7 +130,7 @@ static void put_along(struct partial_key *p, const struct cuckoo_path *path, uin
 besom_status besom__partial_key_put_by_search(besom_filter *f, uint64_t fingerprint,
                                               uint64_t bucket) {
   struct partial_key *p = partial_key(f);
-  struct cuckoo_moves moves = {moves_from, p, MAX_BUCKETS_SEARCHED};
+  struct cuckoo_moves moves = {partial_key_moves_from, p, MAX_BUCKETS_SEARCHED};
   struct cuckoo_path path;
   uint64_t starts[] = {bucket, alternate_of(p, bucket, fingerprint)};
   besom_status status = besom__cuckoo_find_path(&p->table, starts, 2, &moves, &path);
@@ -166,7 +166,7 @@ besom_status besom__partial_key_remove(besom_filter *f, besom_digest d) {
 /* Where the next copy goes: an empty slot, or the path that frees one. FULL if there is none. */
 static besom_status find_place(struct partial_key *p, struct partial_key_location at,
                                struct cuckoo_path *path) {
-  struct cuckoo_moves moves = {moves_from, p, MAX_BUCKETS_SEARCHED};
+  struct cuckoo_moves moves = {partial_key_moves_from, p, MAX_BUCKETS_SEARCHED};
   path->moves = 0;
   path->slots[0] = besom__bucket_find(&p->table, at.bucket, 0);
   if (path->slots[0] == NO_SLOT) path->slots[0] = besom__bucket_find(&p->table, at.alternate, 0);
@@ -210,12 +210,25 @@ besom_status besom__partial_key_count(const besom_filter *f, besom_digest d, uin
 
 /* ------------------------------------------------------------------ whole filters */
 
+/* A set keeps one of two equal fingerprints. */
+static bool partial_key_is_known(const besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
+  const struct partial_key *p = const_partial_key(f);
+  return besom__bucket_count(&p->table, bucket, fingerprint) ||
+         besom__bucket_count(&p->table, alternate_of(p, bucket, fingerprint), fingerprint);
+}
+
+static besom_status partial_key_set_put(besom_filter *into, uint64_t fingerprint, uint64_t bucket) {
+  if (into->is_set && partial_key_is_known(into, fingerprint, bucket)) return BESOM_OK;
+  if (into->items >= into->capacity) return BESOM_FULL;
+  return partial_key(into)->calls->put(into, fingerprint, bucket);
+}
+
 static besom_status add_bucket(besom_filter *into, const struct cuckoo_table *from,
                                uint64_t bucket) {
   besom_status status = BESOM_OK;
   for (unsigned i = 0; i < MAX_BUCKET_SLOTS && status == BESOM_OK; i++) {
     uint64_t fingerprint = slot_get(from, bucket * MAX_BUCKET_SLOTS + i);
-    if (fingerprint) status = partial_key(into)->calls->put(into, fingerprint, bucket);
+    if (fingerprint) status = partial_key_set_put(into, fingerprint, bucket);
   }
   return status;
 }
@@ -224,8 +237,8 @@ static besom_status add_bucket(besom_filter *into, const struct cuckoo_table *fr
  * Adds one bucket of every smallest chunk, then the next of every one. In ascending order, each
  * part of the table would be filled while its neighbours are half empty, and vacuum could be FULL.
  */
-static besom_status add_chunk(besom_filter *into, const struct cuckoo_table *from, uint64_t start,
-                              uint64_t end) {
+static besom_status partial_key_add_chunk(besom_filter *into, const struct cuckoo_table *from,
+                                          uint64_t start, uint64_t end) {
   for (uint64_t first = start; first < start + MIN_CHUNK; first++)
     for (uint64_t bucket = first; bucket < end; bucket += MIN_CHUNK) {
       besom_status status = add_bucket(into, from, bucket);
@@ -239,13 +252,13 @@ besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter 
                                       besom_filter *into) {
   const struct cuckoo_table *x = &const_partial_key(a)->table, *y = &const_partial_key(b)->table;
   if (x->buckets != y->buckets || x->width != y->width) return BESOM_INCOMPATIBLE;
-  if (a->items + b->items > into->capacity) return BESOM_FULL;
+  if (!into->is_set && a->items + b->items > into->capacity) return BESOM_FULL;
   memcpy(partial_key(into)->table.bits, x->bits, cuckoo_table_size(x));
   into->items = a->items;
   besom_status status = BESOM_OK;
   for (uint64_t start = 0; start < y->buckets && status == BESOM_OK; start += MAX_CHUNK) {
     uint64_t left = y->buckets - start;
-    status = add_chunk(into, y, start, start + (left < MAX_CHUNK ? left : MAX_CHUNK));
+    status = partial_key_add_chunk(into, y, start, start + (left < MAX_CHUNK ? left : MAX_CHUNK));
   }
   return status;
 }
@@ -299,9 +312,30 @@ void besom__partial_key_save(const besom_filter *f, struct sections_out *out) {
   besom__cuckoo_save(&const_partial_key(f)->table, 0, out);
 }
 
-besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
-                                     const struct partial_key_policy *policy) {
+besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in) {
   unsigned selector_bits;
   besom_status status = besom__cuckoo_load(f, &layout, in, &partial_key(f)->table, &selector_bits);
-  return ready(f, status, policy, besom__isa_best());
+  return partial_key_ready(f, status, f->kind->policy, besom__isa_best());
 }
+
+const struct change_ops besom__partial_key_change = {
+    .calls = besom__partial_key_insert_calls,
+    .insert = besom__partial_key_insert,
+    .insert_many = besom__partial_key_insert_many,
+    .insert_count = besom__partial_key_insert_count,
+    .remove = besom__partial_key_remove,
+};
+
+const struct whole_ops besom__partial_key_whole = {
+    .merge = besom__partial_key_merge,
+    .iter_start = besom__partial_key_iter_start,
+    .iter_next = besom__partial_key_iter_next,
+};
+
+const struct build_ops besom__partial_key_build = {.build_like = besom__partial_key_build_like};
+
+const struct file_ops besom__partial_key_file = {
+    .save = besom__partial_key_save,
+    .load = besom__partial_key_load,
+    .validate = besom__partial_key_validate,
+};

@@ -13,7 +13,7 @@
 #include "core/cpu.h"
 #include "core/scale.h"
 #include "cuckoo/cuckoo_table.h"
-#include "filter.h"
+#include "kind.h"
 
 enum { MIN_FINGERPRINT = 4, MAX_FINGERPRINT = 32, MAX_COPIES = 2 * MAX_BUCKET_SLOTS };
 enum { CHUNK_SIZES = 4 };
@@ -131,10 +131,9 @@ static inline uint64_t vacuum_alternate(const struct partial_key *p, uint64_t bu
   return start + alternate_within(bucket - start, fingerprint, size);
 }
 
-/* ------------------------------------------------------------------ operations of filter.h */
+/* ------------------------------------------------------------------ operations of kind.h */
 
-besom_status besom__partial_key_create(besom_filter *f, const besom_config *config,
-                                       const struct partial_key_policy *policy);
+besom_status besom__partial_key_create(besom_filter *f, const besom_config *config);
 besom_status besom__partial_key_create_like(besom_filter *f, const besom_filter *model);
 besom_status besom__partial_key_build_like(besom_filter *f, const besom_filter *model,
                                            const besom_source *yes, const besom_source *no,
@@ -160,22 +159,26 @@ double besom__partial_key_bits_per_key(double keys, double *fpr);
 void besom__partial_key_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__partial_key_validate(const besom_filter *f);
 void besom__partial_key_save(const besom_filter *f, struct sections_out *out);
-besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
-                                     const struct partial_key_policy *policy);
+besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in);
 
-/* The operations that are the same for both, as members of struct besom_kind. */
-#define PARTIAL_KEY_OPERATIONS                                                                    \
-  .size = sizeof(struct partial_key), .full_by_chance = true,                                     \
-  .create_like = besom__partial_key_create_like, .build_like = besom__partial_key_build_like,     \
-  .destroy = besom__partial_key_destroy, .bits_per_key = besom__partial_key_bits_per_key,         \
-  .query_calls = besom__partial_key_query_calls, .insert_calls = besom__partial_key_insert_calls, \
-  .contains = besom__partial_key_contains, .contains_many = besom__partial_key_contains_many,     \
-  .insert = besom__partial_key_insert, .insert_many = besom__partial_key_insert_many,             \
-  .insert_count = besom__partial_key_insert_count, .remove = besom__partial_key_remove,           \
-  .count = besom__partial_key_count, .merge = besom__partial_key_merge,                           \
-  .iter_start = besom__partial_key_iter_start, .iter_next = besom__partial_key_iter_next,         \
-  .stats = besom__partial_key_stats, .validate = besom__partial_key_validate,                     \
-  .save = besom__partial_key_save
+/* The tables of both kinds, whose policies are struct partial_key_policy. */
+extern const struct change_ops besom__partial_key_change;
+extern const struct whole_ops besom__partial_key_whole;
+extern const struct build_ops besom__partial_key_build;
+extern const struct file_ops besom__partial_key_file;
+
+/* All members of both but name, summary and policy. */
+#define PARTIAL_KEY_KIND                                                                \
+  .max_copies = MAX_COPIES, .size = sizeof(struct partial_key), .full_by_chance = true, \
+  .create = besom__partial_key_create, .create_like = besom__partial_key_create_like,   \
+  .destroy = besom__partial_key_destroy, .stats = besom__partial_key_stats,             \
+  .bits_per_key = besom__partial_key_bits_per_key,                                      \
+  .query = {.calls = besom__partial_key_query_calls,                                    \
+            .contains = besom__partial_key_contains,                                    \
+            .contains_many = besom__partial_key_contains_many,                          \
+            .count = besom__partial_key_count},                                         \
+  .change = &besom__partial_key_change, .whole = &besom__partial_key_whole,             \
+  .build = &besom__partial_key_build, .file = &besom__partial_key_file
 
 /* ------------------------------------------------------------------ for partial_key_calls.c */
 

@@ -7,8 +7,7 @@
 #include "cuckoo/partial_key.h"
 
 #define NOINLINE static __attribute__((noinline))
-/* Everything else is inline, also those functions of xxhash.h that leave it to the compiler. */
-#define CALL static __attribute__((flatten))
+#define CALL static FLATTEN
 
 enum {
   MAX_WALK = 24, /* fingerprints displaced before the breadth-first search */
@@ -47,20 +46,21 @@ ALWAYS_INLINE bool put_in_bucket(const struct cuckoo_table *t, struct bucket b,
   return true;
 }
 
-ALWAYS_INLINE void fetch(const struct partial_key *p, uint64_t bucket) {
+ALWAYS_INLINE void partial_key_fetch(const struct partial_key *p, uint64_t bucket) {
   __builtin_prefetch(p->table.bits + bucket * p->table.bucket_bits / 8);
 }
 
-ALWAYS_INLINE uint64_t table_bytes(const struct cuckoo_table *t) {
+ALWAYS_INLINE uint64_t partial_key_table_bytes(const struct cuckoo_table *t) {
   return t->buckets * t->bucket_bits / 8;
 }
 
 /* How many keys ahead buckets are prefetched. A small table is in the cache: none are. */
-ALWAYS_INLINE size_t fetch_ahead(const struct partial_key *p, size_t n, size_t ahead) {
-  return table_bytes(&p->table) > CACHED_BYTES ? ahead : n;
+ALWAYS_INLINE size_t partial_key_fetch_ahead(const struct partial_key *p, size_t n, size_t ahead) {
+  return partial_key_table_bytes(&p->table) > CACHED_BYTES ? ahead : n;
 }
 
-ALWAYS_INLINE struct partial_key_location locate(const struct partial_key *p, besom_digest d) {
+ALWAYS_INLINE struct partial_key_location partial_key_locate(const struct partial_key *p,
+                                                             besom_digest d) {
   uint64_t fingerprint = fingerprint_of(p, d), bucket = home_bucket(p, d);
   return (struct partial_key_location){fingerprint, bucket, ALTERNATE(p, bucket, fingerprint)};
 }
@@ -68,43 +68,43 @@ ALWAYS_INLINE struct partial_key_location locate(const struct partial_key *p, be
 /* ------------------------------------------------------------------ queries */
 
 /* Both buckets are read at once, and no branch depends on the data. */
-ALWAYS_INLINE bool has(const struct partial_key *p, besom_digest d) {
+ALWAYS_INLINE bool partial_key_has(const struct partial_key *p, besom_digest d) {
   const struct cuckoo_table *t = &p->table;
-  struct partial_key_location at = locate(p, d);
+  struct partial_key_location at = partial_key_locate(p, d);
   if (FORM == WIDE) return besom__buckets_have(t, at.bucket, at.alternate, at.fingerprint);
   uint64_t wanted = at.fingerprint * t->lane_ones;
   return some_zero_lane(t, lanes_of(bucket_at(t, at.bucket)) ^ wanted) |
          some_zero_lane(t, lanes_of(bucket_at(t, at.alternate)) ^ wanted);
 }
 
-CALL bool contains(const besom_filter *f, const void *key, size_t len) {
+CALL bool partial_key_contains(const besom_filter *f, const void *key, size_t len) {
   return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
 }
 
-CALL bool contains_u64(const besom_filter *f, uint64_t key) {
-  return has(const_partial_key(f), xxh3_u64(&f->hasher, key));
+CALL bool partial_key_contains_u64(const besom_filter *f, uint64_t key) {
+  return partial_key_has(const_partial_key(f), xxh3_u64(&f->hasher, key));
 }
 
-CALL bool contains_digest(const besom_filter *f, besom_digest d) {
-  return has(const_partial_key(f), d);
+CALL bool partial_key_contains_digest(const besom_filter *f, besom_digest d) {
+  return partial_key_has(const_partial_key(f), d);
 }
 
 ALWAYS_INLINE void fetch_both(const struct partial_key *p, besom_digest d) {
-  struct partial_key_location at = locate(p, d);
-  fetch(p, at.bucket);
-  fetch(p, at.alternate);
+  struct partial_key_location at = partial_key_locate(p, d);
+  partial_key_fetch(p, at.bucket);
+  partial_key_fetch(p, at.alternate);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
+static void partial_key_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                      uint64_t *bitmap) {
   const struct partial_key *p = const_partial_key(f);
-  size_t ahead = fetch_ahead(p, n, QUERIES_AHEAD);
+  size_t ahead = partial_key_fetch_ahead(p, n, QUERIES_AHEAD);
   for (size_t i = 0; ahead < n && i < ahead; i++) fetch_both(p, d[i]);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t word = 0;
     for (size_t j = i; j < n && j < i + 64; j++) {
       if (j + ahead < n) fetch_both(p, d[j + ahead]);
-      word |= (uint64_t)has(p, d[j]) << (j - i);
+      word |= (uint64_t)partial_key_has(p, d[j]) << (j - i);
     }
     bitmap[i / 64] = word;
   }
@@ -152,7 +152,7 @@ struct displaced {
 NOINLINE besom_status put_by_walk(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
   struct partial_key *p = partial_key(f);
   struct displaced displaced[MAX_WALK];
-  unsigned most = table_bytes(&p->table) > NEAR_BYTES ? FAR_WALK : MAX_WALK;
+  unsigned most = partial_key_table_bytes(&p->table) > NEAR_BYTES ? FAR_WALK : MAX_WALK;
   uint64_t moving = fingerprint, at = bucket;
   for (unsigned step = 0; step < most; step++) {
     struct crossing c = crossing_at(p, at);
@@ -185,35 +185,36 @@ ALWAYS_INLINE besom_status put_at(besom_filter *f, uint64_t fingerprint, uint64_
   return BESOM_OK;
 }
 
-static besom_status put(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
+static besom_status partial_key_put(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
   return put_at(f, fingerprint, bucket);
 }
 
-CALL besom_status insert(besom_filter *f, const void *key, size_t len) {
+CALL besom_status partial_key_insert(besom_filter *f, const void *key, size_t len) {
   return f->inserts->insert_digest(f, xxh3_bytes(&f->hasher, key, len));
 }
 
-ALWAYS_INLINE besom_status add(besom_filter *f, besom_digest d) {
+ALWAYS_INLINE besom_status partial_key_add(besom_filter *f, besom_digest d) {
   return put_at(f, fingerprint_of(partial_key(f), d), home_bucket(partial_key(f), d));
 }
 
-CALL besom_status insert_u64(besom_filter *f, uint64_t key) {
-  return add(f, xxh3_u64(&f->hasher, key));
+CALL besom_status partial_key_insert_u64(besom_filter *f, uint64_t key) {
+  return partial_key_add(f, xxh3_u64(&f->hasher, key));
 }
 
-CALL besom_status insert_digest(besom_filter *f, besom_digest d) {
-  return add(f, d);
+CALL besom_status partial_key_insert_digest(besom_filter *f, besom_digest d) {
+  return partial_key_add(f, d);
 }
 
 /* Most keys fit into their first bucket, so only that one is prefetched. */
-static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+static besom_status partial_key_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                            size_t *done) {
   const struct partial_key *p = partial_key(f);
-  size_t i, ahead = fetch_ahead(p, n, INSERTS_AHEAD);
+  size_t i, ahead = partial_key_fetch_ahead(p, n, INSERTS_AHEAD);
   besom_status status = BESOM_OK;
-  for (i = 0; ahead < n && i < ahead; i++) fetch(p, home_bucket(p, d[i]));
+  for (i = 0; ahead < n && i < ahead; i++) partial_key_fetch(p, home_bucket(p, d[i]));
   for (i = 0; i < n; i++) {
-    if (i + ahead < n) fetch(p, home_bucket(p, d[i + ahead]));
-    status = add(f, d[i]);
+    if (i + ahead < n) partial_key_fetch(p, home_bucket(p, d[i + ahead]));
+    status = partial_key_add(f, d[i]);
     if (UNLIKELY(status != BESOM_OK)) break;
   }
   *done = i;
@@ -225,13 +226,13 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 extern const struct partial_key_calls CALLS;
 
 const struct partial_key_calls CALLS = {
-    .queries = {.contains = contains,
-                .contains_u64 = NOT_IN_READER(contains_u64),
-                .contains_digest = contains_digest},
-    .inserts = {.insert = NOT_IN_READER(insert),
-                .insert_u64 = NOT_IN_READER(insert_u64),
-                .insert_digest = NOT_IN_READER(insert_digest)},
-    .contains_many = NOT_IN_READER(contains_many),
-    .insert_many = NOT_IN_READER(insert_many),
-    .put = NOT_IN_READER(put),
+    .queries = {.contains = partial_key_contains,
+                .contains_u64 = NOT_IN_READER(partial_key_contains_u64),
+                .contains_digest = partial_key_contains_digest},
+    .inserts = {.insert = NOT_IN_READER(partial_key_insert),
+                .insert_u64 = NOT_IN_READER(partial_key_insert_u64),
+                .insert_digest = NOT_IN_READER(partial_key_insert_digest)},
+    .contains_many = NOT_IN_READER(partial_key_contains_many),
+    .insert_many = NOT_IN_READER(partial_key_insert_many),
+    .put = NOT_IN_READER(partial_key_put),
 };

@@ -4,7 +4,7 @@
  * slots, and which one it gets depends on all other keys: a table that is filled anew differs from
  * the model in most buckets.
  */
-#include "core/memory.h"
+#include "core/system/memory.h"
 #include "cuckoo/partial_key.h"
 
 /* A slot of the bucket that has this fingerprint in the model and is empty in f. */

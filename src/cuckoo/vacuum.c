@@ -35,22 +35,9 @@ static const struct partial_key_policy policy = {
         },
 };
 
-static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__partial_key_create(f, config, &policy);
-}
-
-static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__partial_key_load(f, in, &policy);
-}
-
 const struct besom_kind besom__vacuum = {
-    .info = {.name = "vacuum",
-             .summary = "vacuum filter: a cuckoo filter whose two buckets are near each other; "
-                        "not adaptive",
-             .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-                          BESOM_CAN_ITERATE,
-             .max_copies = MAX_COPIES},
-    .create = create,
-    .load = load,
-    PARTIAL_KEY_OPERATIONS,
+    .name = "vacuum",
+    .summary = "vacuum filter: a cuckoo filter whose two buckets are near each other",
+    .policy = &policy,
+    PARTIAL_KEY_KIND,
 };

@@ -1,15 +1,26 @@
 #include "file/container.h"
 
 #include "core/bits.h"
-#include "core/huge_pages.h"
 #include "core/sections.h"
-#include "filter.h"
+#include "core/system/huge_pages.h"
+#include "exceptions/reports.h"
+#include "kinds.h"
 
 /* Sizes and offsets in the file: see docs/format.md. */
 #define MAGIC \
   "\x89"      \
   "BESOM\r\n"
 #define FORMAT_VERSION 1
+/*
+ * Of sets, maplets and lists of domains: readers of version 1 would remove, would return one of
+ * several values, or would not ask parents.
+ */
+#define SECOND_VERSION 2
+
+#define TAG_NOTE SECTION_TAG('N', 'O', 'T', 'E')
+
+/* The flags of the filter. */
+enum { SAVED_SET = 1, SAVED_MAPLET = 2 };
 #define HEADER_BYTES 64
 #define KIND_BYTES 16
 #define HEADER_CHECKSUM_AT 56
@@ -46,13 +57,15 @@ static size_t write_header(const besom_filter *f, const struct sections_out *out
   }
   struct byte_writer w = {header, header + HEADER_BYTES, false};
   char kind[KIND_BYTES] = {0};
-  memcpy(kind, f->kind->info.name, strlen(f->kind->info.name));
+  memcpy(kind, f->kind->name, strlen(f->kind->name));
   besom__write_bytes(&w, MAGIC, 8);
-  besom__write_u32(&w, FORMAT_VERSION);
+  bool second = f->domains.labels || f->is_set || f->kind->map;
+  besom__write_u32(&w, second ? SECOND_VERSION : FORMAT_VERSION);
   besom__write_u32(&w, out->n);
   besom__write_bytes(&w, kind, KIND_BYTES);
   besom__write_u64(&w, at);
-  besom__write_u64(&w, 0);
+  besom__write_u32(&w, f->domains.labels);
+  besom__write_u32(&w, f->domains.excepts);
   besom__write_u64(&w, 0);
   besom__write_u64(&w, header_checksum(header, out->n));
   return size;
@@ -76,7 +89,7 @@ static besom_status write_all(const struct sections_out *out, const uint8_t *hea
 
 /* The memory that sections point to, besides that of the filter. */
 struct parameter_memory {
-  uint8_t own[PARAMETER_BYTES];
+  uint8_t own[PARAMETER_BYTES], reports[REPORT_PARAMETER_BYTES];
   uint8_t layers[MAX_SAVED_LAYERS][LAYER_PARAMETER_BYTES];
 };
 
@@ -86,17 +99,20 @@ static bool collect_sections(const besom_filter *f, struct parameter_memory *mem
   *out = (struct sections_out){.n = 1, .layer_parameters = memory->layers};
   out->parameters = (struct byte_writer){memory->own, memory->own + PARAMETER_BYTES, false};
   besom__write_u32(&out->parameters, f->hasher.id);
-  besom__write_u32(&out->parameters, 0);
+  besom__write_u32(&out->parameters,
+                   (f->is_set ? SAVED_SET : 0) | (f->kind->map ? SAVED_MAPLET : 0));
   besom__write_bytes(&out->parameters, f->hasher.seed, SEED_BYTES);
   besom__write_u64(&out->parameters, f->items);
   besom__write_u64(&out->parameters, f->capacity);
-  f->kind->save(f, out);
+  f->kind->file->save(f, out);
+  besom__reports_save(f, memory->reports, out);
+  if (f->note.len) add_section(out, TAG_NOTE, f->note.data, f->note.len);
   out->list[0] = (struct section){TAG_PARAMETERS, 0, memory->own,
                                   (uint64_t)(out->parameters.at - memory->own)};
   return !out->failed && !out->parameters.failed;
 }
 
-static besom_status save(const besom_filter *f, const besom_sink *sink) {
+static besom_status container_save(const besom_filter *f, const besom_sink *sink) {
   uint8_t header[HEADER_BYTES + SECTION_BYTES * MAX_SECTIONS];
   struct parameter_memory memory;
   struct sections_out out;
@@ -107,10 +123,9 @@ static besom_status save(const besom_filter *f, const besom_sink *sink) {
 
 besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   if (!f || !sink || !sink->write) return BESOM_INVALID;
-  if (!f->kind->save) return BESOM_UNSUPPORTED;
   struct reader v = besom__reader_enter(f);
   besom__pause_writers(v.filter);
-  besom_status status = save(v.filter, sink);
+  besom_status status = container_save(v.filter, sink);
   besom__resume_writers(v.filter);
   besom__reader_leave(v);
   return status;
@@ -146,7 +161,6 @@ static bool add_huge_pages(const besom_filter *f, uint64_t *bytes) {
 }
 
 bool besom__huge_page_bytes(const besom_filter *f, uint64_t *bytes) {
-  if (!f->kind->save) return false;
   struct reader v = besom__reader_enter(f);
   besom__pause_writers(v.filter);
   bool known = add_huge_pages(v.filter, bytes);
@@ -205,7 +219,17 @@ static bool padded_with_zeros(const char *kind) {
   return all_zero((const uint8_t *)kind + len, KIND_BYTES - len);
 }
 
+/* What version 1 has as zeros. */
+static bool read_domains(struct byte_reader *r, uint32_t version, struct domain_mode *mode) {
+  uint32_t labels = besom__read_u32(r), excepts = besom__read_u32(r);
+  uint64_t reserved = besom__read_u64(r);
+  *mode = (struct domain_mode){(uint8_t)labels, excepts};
+  return !reserved && labels <= 127 && excepts <= (labels ? 1 : 0) &&
+         (version == SECOND_VERSION || !labels);
+}
+
 static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections,
+                                uint32_t *version_out, struct domain_mode *domains,
                                 besom_fault *fault) {
   if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0)
     return corrupt(fault, "not a saved filter", 0);
@@ -213,10 +237,11 @@ static besom_status read_header(const uint8_t *data, size_t len, char *kind, uns
   uint32_t version = besom__read_u32(&r);
   *sections = besom__read_u32(&r);
   besom__read_bytes(&r, kind, KIND_BYTES);
-  uint64_t length = besom__read_u64(&r), reserved = besom__read_u64(&r) | besom__read_u64(&r);
-  if (version > FORMAT_VERSION) return BESOM_NEWER_VERSION;
-  bool is_header =
-      version && !reserved && padded_with_zeros(kind) && *sections && *sections <= MAX_SECTIONS;
+  uint64_t length = besom__read_u64(&r);
+  *version_out = version;
+  if (version > SECOND_VERSION) return BESOM_NEWER_VERSION;
+  bool is_header = version && read_domains(&r, version, domains) && padded_with_zeros(kind) &&
+                   *sections && *sections <= MAX_SECTIONS;
   if (!is_header) return corrupt(fault, "the header is damaged", 0);
   if (length > len) return corrupt(fault, "the file is cut short", len);
   if (length < len) return corrupt(fault, "there are bytes after the filter", length);
@@ -227,31 +252,55 @@ static besom_status read_header(const uint8_t *data, size_t len, char *kind, uns
                   : corrupt(fault, "the checksum of the header is wrong", HEADER_CHECKSUM_AT);
 }
 
+/* A note is not empty. */
+static besom_status container_read_note(besom_filter *f, struct sections_in *in) {
+  const struct section *saved = take_section(in, TAG_NOTE);
+  if (!saved) return BESOM_OK;
+  if (!saved->len) return BESOM_CORRUPT;
+  if (!f->mapping) return besom__note_copy(f, saved->data, (size_t)saved->len);
+  f->note = (struct filter_note){(void *)(uintptr_t)saved->data, (size_t)saved->len};
+  return BESOM_OK;
+}
+
 /* Fills the head from the parameters, then calls the kind's load and validate. */
-static besom_status read_filter(besom_filter *f, struct sections_in *in, bool trusted,
-                                besom_fault *fault) {
+static besom_status container_read_filter(besom_filter *f, struct sections_in *in, bool trusted,
+                                          bool is_maplet, besom_fault *fault) {
   f->items = besom__read_u64(&in->parameters);
   f->capacity = besom__read_u64(&in->parameters);
-  besom_status status = f->kind->load(f, in);
+  besom_status status = f->kind->file->load(f, in);
   if (status == BESOM_CORRUPT)
     return corrupt(fault, "the parameters contradict each other", HEADER_BYTES);
   if (status != BESOM_OK) return status;
+  status = besom__reports_load(f, in);
+  if (status != BESOM_OK) {
+    f->kind->destroy(f);
+    return status == BESOM_CORRUPT ? corrupt(fault, "the exceptions are damaged", HEADER_BYTES)
+                                   : status;
+  }
+  if (is_maplet) status = container_read_note(f, in);
+  if (status != BESOM_OK) {
+    f->kind->destroy(f);
+    return status;
+  }
   bool all_read =
       !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == in->n;
-  const char *reason = !all_read ? "there are extra parameters or sections"
-                       : trusted ? NULL
-                                 : f->kind->validate(f);
+  const char *reason = !all_read                     ? "there are extra parameters or sections"
+                       : is_maplet != !!f->kind->map ? "the header is damaged"
+                       : trusted                     ? NULL
+                                                     : f->kind->file->validate(f);
   if (!reason) return BESOM_OK;
   f->kind->destroy(f);
   return corrupt(fault, reason, HEADER_BYTES);
 }
 
 /* The hash and its seed are the first parameters, because the filter is created with them. */
-static besom_status read_hasher(struct sections_in *in, struct hasher *hasher) {
+static besom_status read_hasher(struct sections_in *in, uint32_t *flags, struct hasher *hasher) {
   uint8_t seed[SEED_BYTES];
-  uint32_t hash = besom__read_u32(&in->parameters), reserved = besom__read_u32(&in->parameters);
+  uint32_t hash = besom__read_u32(&in->parameters);
+  *flags = besom__read_u32(&in->parameters);
   besom__read_bytes(&in->parameters, seed, SEED_BYTES);
-  return reserved ? BESOM_CORRUPT : besom__hasher_restore(hasher, hash, seed);
+  return *flags > (SAVED_SET | SAVED_MAPLET) ? BESOM_CORRUPT
+                                             : besom__hasher_restore(hasher, hash, seed);
 }
 
 besom_status besom__container_load(const uint8_t *data, size_t len,
@@ -259,25 +308,38 @@ besom_status besom__container_load(const uint8_t *data, size_t len,
                                    besom_fault *fault, besom_filter **out) {
   char name[KIND_BYTES + 1] = {0}; /* one kind's name has KIND_BYTES letters */
   unsigned sections;
+  uint32_t version = 0;
   struct sections_in in = {0};
   struct hasher hasher;
+  struct domain_mode domains;
   besom_filter *f;
-  besom_status status = read_header(data, len, name, &sections, fault);
+  besom_status status = read_header(data, len, name, &sections, &version, &domains, fault);
   if (status == BESOM_OK)
     status = read_sections(data, len, sections, &in, flags & BESOM_OPEN_TRUSTED, fault);
   if (status != BESOM_OK) return status;
   const struct besom_kind *kind = besom__kind_named(name);
-  if (!kind) return BESOM_NEWER_VERSION;
-  status = read_hasher(&in, &hasher);
+  if (!kind) return besom__kind_is_left_out(name) ? BESOM_UNKNOWN_KIND : BESOM_NEWER_VERSION;
+  if (domains.labels && kind->query.contains_key) return corrupt(fault, "the header is damaged", 0);
+  uint32_t saved;
+  status = read_hasher(&in, &saved, &hasher);
+  if (status == BESOM_OK && (version == SECOND_VERSION) != (saved || domains.labels))
+    return corrupt(fault, "the header is damaged", 0);
+  if (status == BESOM_OK && saved & SAVED_SET && kind->refuses_set)
+    return corrupt(fault, "this kind cannot be a set", 8);
+  bool is_maplet = saved & SAVED_MAPLET;
+  if (status == BESOM_OK && is_maplet && (!kind->maplet || domains.labels))
+    return corrupt(fault, "this kind cannot be a maplet", 8);
   if (status == BESOM_CORRUPT) return corrupt(fault, "the hash is damaged", HEADER_BYTES);
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, allocator, &f);
   if (status != BESOM_OK) return status;
+  f->is_set = saved & SAVED_SET;
   if (mapped) {
     f->mapping = (void *)(uintptr_t)data;
     f->mapping_size = len;
   }
   bool trusted = flags & (BESOM_OPEN_TRUSTED | BESOM_OPEN_CHECKSUMS);
-  status = read_filter(f, &in, trusted, fault);
+  status = container_read_filter(f, &in, trusted, is_maplet, fault);
+  f->domains = domains;                        /* before its calls are chosen */
   if (status != BESOM_OK) f->mapping_size = 0; /* the caller still owns the mapping */
   return besom__filter_made(status, f, out);
 }
@@ -286,18 +348,4 @@ besom_status besom_load(const void *data, size_t len, const besom_allocator *all
                         besom_filter **out) {
   if (!data || !out) return BESOM_INVALID;
   return besom__container_load(data, len, allocator, false, 0, NULL, out);
-}
-
-void besom__container_fix_checksums(uint8_t *data, size_t len) {
-  if (len < HEADER_BYTES) return;
-  unsigned n = data[12];
-  if (n > MAX_SECTIONS || len < HEADER_BYTES + SECTION_BYTES * (size_t)n) return;
-  for (unsigned i = 0; i < n; i++) {
-    uint8_t *row = data + HEADER_BYTES + SECTION_BYTES * i;
-    uint64_t offset = load64(row + 8), size = load64(row + 16);
-    if (offset > len || size > len - offset) continue;
-    store64(row + 24, besom__checksum(data + offset, (size_t)size));
-  }
-  store64(data + 32, len);
-  store64(data + HEADER_CHECKSUM_AT, header_checksum(data, n));
 }

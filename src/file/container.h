@@ -22,14 +22,8 @@ unsigned besom__saved_sections(const uint8_t *data, struct saved_section *out); 
 
 /*
  * The bytes of the filter that are in huge pages now, of all blocks of 2 MB or more that it would
- * save. False if it has none, or if the system does not tell (core/huge_pages.h).
+ * save. False if it has none, or if the system does not tell (core/system/huge_pages.h).
  */
 bool besom__huge_page_bytes(const besom_filter *f, uint64_t *bytes);
-
-/*
- * Corrects the length and every checksum of a plausible container. For tests and fuzzers that check
- * the code behind the checksums.
- */
-void besom__container_fix_checksums(uint8_t *data, size_t len);
 
 #endif

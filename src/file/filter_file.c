@@ -1,7 +1,7 @@
 /* Saved filters in files: save, load, map, check. */
-#include "core/durable_file.h"
+#include "core/system/durable_file.h"
 #include "file/container.h"
-#include "filter.h"
+#include "kind.h"
 
 static besom_status save_to(void *ctx, const besom_sink *sink) {
   return besom_save(ctx, sink);

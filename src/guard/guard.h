@@ -5,6 +5,8 @@
  * lookup.c         get: query the filter, read the store, compare the keys
  * many.c           get and put of many keys per call
  * adapt.c          false positives: counting, adapting, the queue from readers to writers
+ * denials.c        false positives that no writer has handled yet, in memory
+ * front.c          a second filter in memory, when many of these wait
  * change.c         put and delete
  * transaction.c    commit, abort, rollback, savepoints, group commits
  * undo_log.c       how the filter follows when the store drops changes
@@ -18,11 +20,12 @@
  * checkpoint.c     the saved filter that close leaves beside the store
  * rebuild.c        the filter from a scan of the store
  * iterator.c       a pull iterator over a snapshot of the store
- * reader.c         read-only guards beside a process that changes the store
+ * read_only.c      read-only guards beside a process that changes the store
  * calls.c          the public functions that change a guard, and the lock of the writers
  * shared_commit.c  writers that wait for the disk share one commit
  * before_images.c  what readers see of a transaction that is not committed
  * background.c     the optional thread that does the guard's own work
+ * health.c         what an operator must know
  * process.c        calls in a child of fork are refused
  * scan.c, merge.c, stats.c, value_copy.c, digest_list.c, lock.c
  *
@@ -75,7 +78,7 @@ static inline uint64_t count(const besom_guard *g, uint64_t *counter, uint64_t n
 /* Whether the filter relocates its fingerprints, and records with them (besom_reverse.exchange).
    Such kinds cannot compute a key's bucket. */
 static inline bool moves_records(const besom_guard *g) {
-  return g->current.filter->kind->restore_at && !g->current.filter->kind->bucket_of;
+  return g->current.filter->kind->store->restore_at && !g->current.filter->kind->store->bucket_of;
 }
 
 static inline bool in_batch(const besom_guard *g) {
@@ -90,6 +93,11 @@ static inline bool in_transaction(const besom_guard *g) {
 /* False in a child of fork: it must not use the guard. */
 static inline bool in_own_process(const besom_guard *g) {
   return LIKELY(g->process.page != NULL) ? *g->process.page : besom__process_has_id(&g->process);
+}
+
+/* The current epoch is committed. */
+static inline void set_first_epoch(besom_guard *g) {
+  __atomic_store_n(&g->first_epoch, g->current.number, __ATOMIC_RELAXED);
 }
 
 /* The locks of lock.h. All of these do nothing without config.threads. */
@@ -213,7 +221,7 @@ besom_status besom__guard_ask(besom_guard *g, const besom_bytes *key, besom_byte
 /* The same, but changes that are not committed are not seen, unless they are this thread's. */
 besom_status besom__guard_ask_committed(besom_guard *g, const besom_bytes *key, besom_bytes *value);
 
-/* ------------------------------------------------------------------ reader.c */
+/* ------------------------------------------------------------------ read_only.c */
 
 /* get of a read-only guard. */
 besom_status besom__reader_get(besom_guard *g, const besom_bytes *key, besom_bytes *value);
@@ -226,6 +234,9 @@ besom_status besom__reader_open(besom_guard *g, const besom_config *config,
 
 /* Counts a false positive. If the policy says so, adapts the filter to l's false matches. */
 besom_status besom__guard_adapt(struct lookup *l);
+
+/* Wants a rekey if so much of the reserve is used up. */
+void besom__guard_check_reserve(besom_guard *g, const besom_filter *f);
 
 /* Queues a false positive for the next writer. If the queue is full, drops it. */
 void besom__guard_queue(struct lookup *l);
@@ -247,6 +258,63 @@ besom_status besom__guard_ready_to_change(besom_guard *g);
 
 /* After the undo of half a change. If it failed, a longer transaction must be rolled back. */
 void besom__guard_check_undo(besom_guard *g, besom_status undone);
+
+/* ------------------------------------------------------------------ stats.c */
+
+/* Waits for nobody for long: if the view is locked, what was seen last is told. */
+struct observed besom__guard_observe(const besom_guard *g);
+
+/* ------------------------------------------------------------------ denials.c */
+
+/* Whether a key with this digest is known to be absent. Only if g->denials is not NULL; with the
+   view locked, as all of these. add: for reading; erase, clear: for writing. */
+bool besom__denials_have(const besom_guard *g, uint32_t epoch, besom_digest digest);
+void besom__denials_add(besom_guard *g, uint32_t epoch, besom_digest digest);
+void besom__denials_erase(besom_guard *g, uint32_t epoch, besom_digest digest);
+void besom__denials_clear(besom_guard *g);
+uint64_t besom__denials_bytes(const besom_guard *g);
+uint64_t besom__denials_capacity(const besom_guard *g); /* in digests */
+uint64_t besom__denials_added(const besom_guard *g);    /* so far; clear changes nothing */
+void besom__denials_free(besom_guard *g);
+
+static inline bool has_denial(const besom_guard *g, uint32_t epoch, besom_digest digest) {
+  return UNLIKELY(__atomic_load_n(&g->denials, __ATOMIC_ACQUIRE) != NULL) &&
+         besom__denials_have(g, epoch, digest);
+}
+
+/* ------------------------------------------------------------------ front.c */
+
+/* After a false positive, with the view locked for reading: begins a front if many wait for a
+   writer, or scans some records for it. */
+void besom__front_advance(besom_guard *g);
+
+/* With the view locked for reading. */
+bool besom__front_denies(const struct front *front, const besom_bytes *key);
+uint64_t besom__front_bytes(const besom_guard *g); /* also if it is NULL */
+
+/* With the view locked for writing. put: a new key. migration_begins: drops one that is not
+   complete, because of the memory that three filters take. */
+void besom__front_put(besom_guard *g, const besom_bytes *key);
+void besom__front_migration_begins(besom_guard *g);
+void besom__front_drop(besom_guard *g);
+
+/* Frees one that was used up. The view is not locked. */
+void besom__front_free_old(besom_guard *g);
+
+static inline bool is_denied_by_front(const besom_guard *g, const besom_bytes *key) {
+  const struct front *front = __atomic_load_n(&g->front, __ATOMIC_ACQUIRE);
+  return UNLIKELY(front != NULL) && besom__front_denies(front, key);
+}
+
+/* The end of a get: a reader cannot free what others read. */
+static inline void end_get(besom_guard *g) {
+  unlock(g);
+  if (UNLIKELY(__atomic_load_n(&g->front_old, __ATOMIC_RELAXED) != NULL)) besom__front_free_old(g);
+}
+
+static inline uint64_t load_relaxed_count(const uint64_t *counter) {
+  return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
 
 /* ------------------------------------------------------------------ merge.c */
 
@@ -508,6 +576,12 @@ besom_status besom__guard_create_filters(besom_guard *g, const besom_config *con
                                          bool *has_manifest);
 besom_status besom__guard_fill(besom_guard *g, bool has_manifest, const besom_progress *progress);
 
+/* Notes why open fails. Returns the status. */
+static inline besom_status refuse_open(besom_guard *g, besom_status status, const char *sentence) {
+  g->why = sentence;
+  return status;
+}
+
 /* n random bytes from the system. Errors: IO. */
 besom_status besom__guard_random(uint8_t *out, size_t n);
 
@@ -542,6 +616,10 @@ besom_status besom__manifest_checksum(besom_guard *g, uint64_t *checksum);
    state of the store; false if not. save: a failure only means that the next open has no
    checkpoint. drop must succeed before the store is changed. */
 bool besom__checkpoint_load(besom_guard *g);
+
+/* Whether a guard that changed its store has left a checkpoint here: then the store had a
+   manifest. */
+bool besom__checkpoint_exists(const besom_guard *g);
 besom_status besom__checkpoint_save(besom_guard *g);
 besom_status besom__checkpoint_drop(besom_guard *g);
 

@@ -3,10 +3,10 @@
 #define BESOM_GUARD_STATE_H
 
 #include "besom_store.h"
-#include "core/memory.h"
-#include "filter.h"
-#include "guard/background.h"
-#include "guard/lock.h"
+#include "core/system/memory.h"
+#include "guard/threads/background.h"
+#include "guard/threads/lock.h"
+#include "kind.h"
 
 enum {
   FEW_MATCHES = 8,     /* matches that need no allocation; more are rare even in tiny filters */
@@ -17,6 +17,9 @@ enum {
   OFFENDERS = 128,     /* keys with a counter of their own */
   WINDOW = 4096,       /* negative queries per window of the false-positive rate */
   GROUP_COMMIT_CHANGES = 4096, /* changes and migrated records that are committed together */
+  /* Records that one commit of besom_guard_step moves. They go to pages all over the database, and
+     a page is written once per commit: four times as many records make half as many bytes. */
+  STEP_COMMIT_RECORDS = 16384,
   DEFAULT_STEP = 64,
   DEFAULT_STEP_NS = 1000000,
   DEFAULT_BUSY_TIMEOUT = 5000, /* milliseconds */
@@ -106,6 +109,14 @@ struct shared_commit {
   uint64_t delay; /* nanoseconds that the first member waits for others */
 };
 
+/* What statistics tell of filters and store (stats.c). */
+struct observed {
+  uint64_t keys, filter_bytes, store_bytes;
+  double reserve_used, expected_fpr;
+  bool migrating, migration_pending;
+  bool has_front; /* it is asked, and the next one can be made when it is used up */
+};
+
 /* The committed state of keys that the open transaction has changed (before_images.c): a hash
    table with chains. */
 struct images {
@@ -164,7 +175,11 @@ struct besom_guard {
   struct filter_params old_current, old_next;
   besom_filter *unmerged; /* the filter before a merge that is not committed; or NULL */
 
+  const char *why;    /* open failed: a sentence, or NULL */
   uint32_t iterators; /* open iterators */
+  /* Atomic. No committed record is in an earlier epoch. A batch may have ended a migration that is
+     not committed. */
+  uint32_t first_epoch;
   /* Read-only guards: another process may change the store. If filter_filled, the filters have the
      keys of the store at that commit number. Otherwise they only tell the buckets of keys. */
   bool read_only, filter_filled;
@@ -175,11 +190,17 @@ struct besom_guard {
   struct background *background; /* NULL without config.background */
   uint64_t busy_timeout;         /* nanoseconds */
   unsigned batch_waiters;        /* writers that wait for the end of a batch */
+  uint64_t store_bytes;          /* when stats last asked the store */
+  struct observed observed;      /* last, with the queue locked */
   uint64_t commit_ns;            /* time of the background thread's last commit */
   bool hides_uncommitted;        /* readers see only committed changes */
   struct shared_commit shared;
   struct images images;
   void *spare_value;                         /* a block for the next copy of a value; or NULL */
+  struct denials *denials;                   /* atomic; NULL until the first one (denials.c) */
+  struct front *front;                       /* atomic; or NULL (front.c) */
+  struct front *front_new, *front_old;       /* atomic. In the making; used up, to be freed */
+  bool front_refused;                        /* atomic. There is no memory for one */
   struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to writers */
   size_t queue_first, queue_n;
 

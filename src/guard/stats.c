@@ -1,6 +1,7 @@
 /* Statistics and offenders. */
 #include <stddef.h>
 
+#include "core/system/wait.h"
 #include "guard/guard.h"
 
 /* ------------------------------------------------------------------ numbers */
@@ -21,12 +22,13 @@ static double ratio(uint64_t part, uint64_t whole) {
   return whole ? (double)part / (double)whole : 0;
 }
 
-static void add_filter(const besom_filter *f, besom_guard_statistics *stats) {
+static void guard_stats_add_filter(const besom_filter *f, struct observed *now) {
   besom_statistics filter;
   if (!f || besom_stats(f, &filter) != BESOM_OK) return;
-  stats->keys += filter.keys;
-  stats->filter_bytes += filter.bytes;
-  if (filter.reserve_used > stats->reserve_used) stats->reserve_used = filter.reserve_used;
+  now->keys += filter.keys;
+  now->filter_bytes += filter.bytes;
+  if (filter.reserve_used > now->reserve_used) now->reserve_used = filter.reserve_used;
+  if (filter.expected_fpr > now->expected_fpr) now->expected_fpr = filter.expected_fpr;
 }
 
 /* Rates of negative queries. A reader that has counted a false positive has counted the query
@@ -41,24 +43,74 @@ static void collect_rates(const besom_guard *g, besom_guard_statistics *stats) {
   stats->current_fpr = ratio(window_false < in_window ? window_false : in_window, in_window);
 }
 
-static void collect(const besom_guard *g, besom_guard_statistics *stats) {
+/* While the store writes to disk, its size is that of the last call. */
+static uint64_t store_bytes(const besom_guard *g) {
   besom_store_statistics store;
-  *stats = (besom_guard_statistics){0};
+  uint64_t *known = (uint64_t *)&g->store_bytes;
+  if (g->locks && !besom__try_lock_commit(g->locks)) return load_counter(known);
+  if (besom_store_stats(g->store, &store) == BESOM_OK)
+    __atomic_store_n(known, store.bytes, __ATOMIC_RELAXED);
+  unlock_commit(g);
+  return load_counter(known);
+}
+
+/* What only the view tells. It is locked for reading. */
+static struct observed observe(const besom_guard *g) {
+  struct observed now = {.store_bytes = store_bytes(g)};
+  guard_stats_add_filter(g->current.filter, &now);
+  guard_stats_add_filter(g->next.filter, &now);
+  now.filter_bytes += besom__denials_bytes(g) + besom__front_bytes(g);
+  now.migrating = g->next.filter;
+  now.migration_pending = !g->read_only && besom__migration_pending(g);
+  now.has_front = __atomic_load_n(&g->front, __ATOMIC_RELAXED) &&
+                  !__atomic_load_n(&g->front_refused, __ATOMIC_RELAXED);
+  return now;
+}
+
+/* False: somebody has the view for long. */
+static bool try_to_observe(const besom_guard *g, struct observed *now) {
+  enum { ATTEMPTS = 2048 };
+  for (unsigned times = 0; times < ATTEMPTS; besom__wait(&times)) {
+    if (!besom__try_lock_read(g->locks)) continue;
+    *now = observe(g);
+    unlock(g);
+    return true;
+  }
+  return false;
+}
+
+/* Readers and writers have the view for less than a step of a migration, but a scan, a batch of
+   reads, or a store that is reopened may take long. Then what was seen last is told: nobody waits
+   for the disk. */
+struct observed besom__guard_observe(const besom_guard *g) {
+  struct observed *last = (struct observed *)&g->observed, now;
+  if (!g->locks) return observe(g);
+  bool seen = try_to_observe(g, &now);
+  lock_queue(g);
+  if (seen)
+    *last = now;
+  else
+    now = *last;
+  unlock_queue(g);
+  return now;
+}
+
+static void guard_stats_collect(const besom_guard *g, besom_guard_statistics *stats) {
+  struct observed now = besom__guard_observe(g);
+  *stats = (besom_guard_statistics){.keys = now.keys,
+                                    .filter_bytes = now.filter_bytes,
+                                    .store_bytes = now.store_bytes,
+                                    .reserve_used = now.reserve_used,
+                                    .migrating = now.migrating,
+                                    .migration_pending = now.migration_pending};
   stats->growths_refused = load_counter(&g->stats.growths_refused);
   stats->rekeys_refused = load_counter(&g->stats.rekeys_refused);
   stats->full_puts = load_counter(&g->stats.full_puts);
-  lock_commit(g); /* before the view: gets behind a waiting writer would wait for the disk */
-  lock_read(g);
-  if (besom_store_stats(g->store, &store) == BESOM_OK) stats->store_bytes = store.bytes;
-  add_filter(g->current.filter, stats);
-  add_filter(g->next.filter, stats);
-  stats->migrating = g->next.filter;
   stats->no_keys = load_counter(&g->no_keys);
-  stats->migration_pending = !g->read_only && besom__migration_pending(g);
   stats->unwritten = load_counter(&g->tx_changes);
   stats->bypassed = load_counter(&g->stats.bypassed);
-  unlock(g);
-  unlock_commit(g);
+  stats->exceptions = load_counter(&g->stats.exceptions);
+  stats->exceptions_forgotten = load_counter(&g->stats.exceptions_forgotten);
   load_counters(&g->stats, stats); /* not before a lock: in that time queries would go on */
   collect_rates(g, stats);
 }
@@ -68,7 +120,7 @@ besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistic
   if (!g || !stats) return BESOM_INVALID;
   if (!in_own_process(g)) return BESOM_LOCKED;
   besom_guard_statistics all;
-  collect(g, &all);
+  guard_stats_collect(g, &all);
   besom_copy_struct(stats, size, &all, sizeof all);
   return BESOM_OK;
 }

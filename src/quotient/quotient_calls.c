@@ -2,7 +2,7 @@
  * The hot calls of qf and aqf. Compiled once per instruction set and width (table_variant.h). Each
  * object exports its calls: besom__quotient_calls_avx2_8 and so on.
  *
- * Each call is one function for what most calls need: one block, nothing extended, no exceptions.
+ * Each call is one function for what most calls need: one block, nothing extended.
  * The rest is left to the operation of the kind, or to functions that are not inline, so that the
  * common case needs no stack frame.
  */
@@ -10,13 +10,12 @@
 
 #include "quotient/quotient_calls.h"
 
-#include "quotient/aqf.h"
-#include "quotient/block_insert.h"
-#include "quotient/table_variant.h"
+#include "quotient/aqf/aqf.h"
+#include "quotient/table/block_insert.h"
+#include "quotient/table/table_variant.h"
 
 #define NOINLINE static __attribute__((noinline))
-/* Everything else is inline, also those functions of xxhash.h that leave it to the compiler. */
-#define CALL static __attribute__((flatten))
+#define CALL static FLATTEN
 #define MAX_SHORT_KEY 16 /* bytes: the longest key that is hashed inline */
 
 /* ------------------------------------------------------------------ queries */
@@ -29,10 +28,8 @@ NOINLINE bool qf_has_far(const besom_filter *f, besom_digest d) {
 
 /* For aqf: the answer of the filter, from that of its table. */
 ALWAYS_INLINE bool decide(const besom_filter *f, besom_digest d, enum answer answer) {
-  const struct aqf *a = const_aqf(f);
-  if (UNLIKELY(answer == ANSWER_MAYBE)) return f->kind->contains(f, d);
-  return answer == ANSWER_YES &&
-         (LIKELY(!a->exceptions.count) || !besom__exceptions_has(&a->exceptions, d));
+  if (UNLIKELY(answer == ANSWER_MAYBE)) return f->kind->query.contains(f, d);
+  return answer == ANSWER_YES;
 }
 
 NOINLINE bool aqf_has_far(const besom_filter *f, besom_digest d) {
@@ -40,7 +37,7 @@ NOINLINE bool aqf_has_far(const besom_filter *f, besom_digest d) {
   return decide(f, d, t->ops->contains_far(t, d));
 }
 
-/* For aqf with extensions or exceptions: looks closer at the matches of a block. */
+/* For aqf with extensions: looks closer at the matches of a block. */
 NOINLINE bool matches_exactly(const besom_filter *f, besom_digest d, const uint8_t *block,
                               uint64_t matches) {
   const struct qtable *t = &const_quotient_filter(f)->table;
@@ -54,7 +51,8 @@ struct found {
   bool far;
 };
 
-ALWAYS_INLINE struct found find_equal(const struct qtable *t, besom_digest d, unsigned width) {
+ALWAYS_INLINE struct found quotient_call_find_equal(const struct qtable *t, besom_digest d,
+                                                    unsigned width) {
   struct found found = {.at = target_of(t, d, width)};
   unsigned i = found.at.quotient % 64;
   uint64_t run = run_from_quotient(t, found.at.block, i);
@@ -66,7 +64,7 @@ ALWAYS_INLINE struct found find_equal(const struct qtable *t, besom_digest d, un
 ALWAYS_INLINE bool qf_has(const besom_filter *f, besom_digest d) {
   unsigned width = WIDTH(&const_quotient_filter(f)->table);
   struct qtable t = with_constant_offsets(&const_quotient_filter(f)->table, width);
-  struct found found = find_equal(&t, d, width);
+  struct found found = quotient_call_find_equal(&t, d, width);
   return UNLIKELY(found.far) ? qf_has_far(f, d) : found.equal != 0;
 }
 
@@ -74,22 +72,22 @@ ALWAYS_INLINE bool aqf_has(const besom_filter *f, besom_digest d) {
   const struct aqf *a = const_aqf(f);
   unsigned width = WIDTH(&a->base.table);
   struct qtable t = with_constant_offsets(&a->base.table, width);
-  struct found found = find_equal(&t, d, width);
+  struct found found = quotient_call_find_equal(&t, d, width);
   unsigned i = found.at.quotient % 64;
   if (UNLIKELY(found.far)) return aqf_has_far(f, d);
   if (!found.equal) return false;
-  if (UNLIKELY(a->base.table.extended || a->exceptions.count))
+  if (UNLIKELY(a->base.table.extended))
     return matches_exactly(f, d, found.at.block, found.equal << i);
   t.further_slots = a->base.table.further_slots;
   return found.equal & heads_that_matter(&t, found.at.block, found.at.remainder, width) >> i;
 }
 
-NOINLINE bool contains_long_key(const besom_filter *f, const void *key, size_t len) {
-  return f->kind->contains(f, besom_hash(f, key, len));
+NOINLINE bool quotient_call_contains_long_key(const besom_filter *f, const void *key, size_t len) {
+  return f->kind->query.contains(f, besom_hash(f, key, len));
 }
 
-CALL bool qf_contains(const besom_filter *f, const void *key, size_t len) {
-  if (UNLIKELY(len > MAX_SHORT_KEY)) return contains_long_key(f, key, len);
+CALL bool qf_contains_key(const besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len > MAX_SHORT_KEY)) return quotient_call_contains_long_key(f, key, len);
   return qf_has(f, xxh3_bytes(&f->hasher, key, len));
 }
 
@@ -102,7 +100,7 @@ CALL bool qf_contains_digest(const besom_filter *f, besom_digest d) {
 }
 
 CALL bool aqf_contains(const besom_filter *f, const void *key, size_t len) {
-  if (UNLIKELY(len > MAX_SHORT_KEY)) return contains_long_key(f, key, len);
+  if (UNLIKELY(len > MAX_SHORT_KEY)) return quotient_call_contains_long_key(f, key, len);
   return aqf_has(f, xxh3_bytes(&f->hasher, key, len));
 }
 
@@ -116,13 +114,13 @@ CALL bool aqf_contains_digest(const besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ inserts */
 
-/* If the filter is full, or if counts or exceptions may have to change. */
+/* If the filter is full, or if counts may have to change. */
 NOINLINE besom_status insert_generally(besom_filter *f, besom_digest d) {
-  return f->kind->insert(f, d);
+  return f->kind->change->insert(f, d);
 }
 
 /* For runs and shifts that leave the block. */
-NOINLINE besom_status insert_far(besom_filter *f, besom_digest d, bool unless) {
+NOINLINE besom_status quotient_call_insert_far(besom_filter *f, besom_digest d, bool unless) {
   struct qtable *t = &quotient_filter(f)->table;
   struct address a = address_of(d, t->slots);
   bool present = false;
@@ -134,14 +132,15 @@ NOINLINE besom_status insert_far(besom_filter *f, besom_digest d, bool unless) {
 }
 
 /* With `unless`, a remainder that is in the run already is left to the operation of the kind. */
-ALWAYS_INLINE besom_status insert(besom_filter *f, besom_digest d, bool has_space, bool unless) {
+ALWAYS_INLINE besom_status quotient_call_insert(besom_filter *f, besom_digest d, bool has_space,
+                                                bool unless) {
   struct qtable *t = &quotient_filter(f)->table;
   unsigned width = WIDTH(t);
   if (UNLIKELY(!has_space)) return insert_generally(f, d);
   struct qtable plain = with_constant_offsets(t, width);
   plain.further_slots = t->further_slots;
   enum inserted done = insert_in_block(&plain, address_of(d, t->slots), unless, width);
-  if (UNLIKELY(done == INSERT_ELSEWHERE)) return insert_far(f, d, unless);
+  if (UNLIKELY(done == INSERT_ELSEWHERE)) return quotient_call_insert_far(f, d, unless);
   if (UNLIKELY(done == INSERT_PRESENT)) return insert_generally(f, d);
   t->used++;
   f->items++;
@@ -149,21 +148,21 @@ ALWAYS_INLINE besom_status insert(besom_filter *f, besom_digest d, bool has_spac
 }
 
 ALWAYS_INLINE besom_status qf_add(besom_filter *f, besom_digest d) {
-  return insert(f, d, f->items < f->capacity, false);
+  return quotient_call_insert(f, d, f->items < f->capacity, false);
 }
 
 /* An insert that finds the key's remainder may have to raise a count. */
 ALWAYS_INLINE besom_status aqf_add(besom_filter *f, besom_digest d) {
   const struct aqf *a = aqf(f);
-  return insert(f, d, member_slots(a) < f->capacity && !a->exceptions.count, true);
+  return quotient_call_insert(f, d, member_slots(a) < f->capacity, true);
 }
 
-NOINLINE besom_status insert_long_key(besom_filter *f, const void *key, size_t len) {
-  return f->kind->insert(f, besom_hash(f, key, len));
+NOINLINE besom_status quotient_call_insert_long_key(besom_filter *f, const void *key, size_t len) {
+  return f->kind->change->insert(f, besom_hash(f, key, len));
 }
 
-CALL besom_status qf_insert(besom_filter *f, const void *key, size_t len) {
-  if (UNLIKELY(len > MAX_SHORT_KEY)) return insert_long_key(f, key, len);
+CALL besom_status qf_insert_key(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len > MAX_SHORT_KEY)) return quotient_call_insert_long_key(f, key, len);
   return qf_add(f, xxh3_bytes(&f->hasher, key, len));
 }
 
@@ -175,8 +174,8 @@ CALL besom_status qf_insert_digest(besom_filter *f, besom_digest d) {
   return qf_add(f, d);
 }
 
-CALL besom_status aqf_insert(besom_filter *f, const void *key, size_t len) {
-  if (UNLIKELY(len > MAX_SHORT_KEY)) return insert_long_key(f, key, len);
+CALL besom_status aqf_insert_key(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len > MAX_SHORT_KEY)) return quotient_call_insert_long_key(f, key, len);
   return aqf_add(f, xxh3_bytes(&f->hasher, key, len));
 }
 
@@ -195,16 +194,16 @@ CALL besom_status aqf_insert_digest(besom_filter *f, besom_digest d) {
 extern const struct quotient_calls CALLS_NAME;
 
 const struct quotient_calls CALLS_NAME = {
-    .qf_queries = {.contains = qf_contains,
+    .qf_queries = {.contains = qf_contains_key,
                    .contains_u64 = qf_contains_u64,
                    .contains_digest = qf_contains_digest},
     .aqf_queries = {.contains = aqf_contains,
                     .contains_u64 = aqf_contains_u64,
                     .contains_digest = aqf_contains_digest},
-    .qf_inserts = {.insert = qf_insert,
+    .qf_inserts = {.insert = qf_insert_key,
                    .insert_u64 = qf_insert_u64,
                    .insert_digest = qf_insert_digest},
-    .aqf_inserts = {.insert = aqf_insert,
+    .aqf_inserts = {.insert = aqf_insert_key,
                     .insert_u64 = aqf_insert_u64,
                     .insert_digest = aqf_insert_digest},
 };

@@ -1,12 +1,12 @@
 /*
- * The hot public calls of qf and aqf (struct query_calls and insert_calls of filter.h): functions
+ * The hot public calls of qf and aqf (struct query_calls and insert_calls of kind.h): functions
  * that hash the key and search its block. There is one struct per instruction set and width; a
  * table's operations point at the one that fits (qtable_ops.calls).
  */
 #ifndef BESOM_QUOTIENT_QUOTIENT_CALLS_H
 #define BESOM_QUOTIENT_QUOTIENT_CALLS_H
 
-#include "filter.h"
+#include "kind.h"
 
 struct quotient_calls {
   struct query_calls qf_queries, aqf_queries;

@@ -6,8 +6,10 @@
  */
 #include "quotient/quotient_diff.h"
 
-#include "quotient/appender.h"
-#include "quotient/cursor.h"
+#include "quotient/table/appender.h"
+#include "quotient/table/cursor.h"
+
+#define RICE_BITS 6 /* for the parameter of the Rice code of gaps */
 
 /* Iterates over the runs of a table. */
 struct runs {
@@ -17,7 +19,7 @@ struct runs {
   struct run run; /* after the last: empty, and quotient is the table's slots */
 };
 
-static void next_run(struct runs *r) {
+static void quotient_diff_next_run(struct runs *r) {
   if (!r->more) {
     r->quotient = r->next.table->slots;
     r->run = (struct run){0, 0};
@@ -35,7 +37,7 @@ static struct runs first_run(const struct qtable *t) {
   struct runs r = {.more = false};
   besom__qtable_first(t, &r.next);
   r.more = besom__qtable_next(&r.next);
-  next_run(&r);
+  quotient_diff_next_run(&r);
   return r;
 }
 
@@ -78,34 +80,105 @@ static void write_slot(const struct qtable *t, struct bit_writer *w, struct slot
   write_bits(w, slot.value, t->value_bits);
 }
 
-/*
- * Writes a run of the new table, which may be empty, without the slots it shares with the old run.
- */
-static void write_run(const struct qtable *to, struct run b, uint64_t gap, uint64_t common,
-                      struct bit_writer *w) {
-  write_gamma(w, gap);
-  write_gamma(w, common);
-  write_gamma(w, b.end - b.start - common);
-  for (uint64_t position = b.start + common; position < b.end; position++)
-    write_slot(to, w, slot_at(to, position));
+/* The runs of two tables that differ, in the order of their quotients. */
+struct run_pairs {
+  const struct qtable *from, *to;
+  struct runs a, b;
+  uint64_t quotient;
+  struct run old, now; /* may be empty */
+};
+
+static struct run_pairs run_pairs_of(const struct qtable *from, const struct qtable *to) {
+  return (struct run_pairs){.from = from, .to = to, .a = first_run(from), .b = first_run(to)};
+}
+
+/* Returns false if no more runs differ. */
+static bool quotient_diff_next_pair(struct run_pairs *p) {
+  static const struct run none = {0, 0};
+  while (p->a.quotient < p->from->slots || p->b.quotient < p->to->slots) {
+    p->quotient = p->a.quotient < p->b.quotient ? p->a.quotient : p->b.quotient;
+    p->old = p->a.quotient == p->quotient ? p->a.run : none;
+    p->now = p->b.quotient == p->quotient ? p->b.run : none;
+    if (p->a.quotient == p->quotient) quotient_diff_next_run(&p->a);
+    if (p->b.quotient == p->quotient) quotient_diff_next_run(&p->b);
+    uint64_t common = common_slots(p->from, p->old, p->to, p->now);
+    if (common < p->old.end - p->old.start || common < p->now.end - p->now.start) return true;
+  }
+  return false;
+}
+
+static void write_slots(const struct qtable *t, uint64_t start, uint64_t n, struct bit_writer *w) {
+  for (uint64_t position = start; position < start + n; position++)
+    write_slot(t, w, slot_at(t, position));
 }
 
 void besom__qtable_diff(const struct qtable *from, const struct qtable *to, struct bit_writer *w) {
-  struct runs a = first_run(from), b = first_run(to);
-  static const struct run none = {0, 0};
-  for (uint64_t listed = 0; a.quotient < from->slots || b.quotient < to->slots;) {
-    uint64_t quotient = a.quotient < b.quotient ? a.quotient : b.quotient;
-    struct run old = a.quotient == quotient ? a.run : none,
-               now = b.quotient == quotient ? b.run : none;
-    uint64_t common = common_slots(from, old, to, now);
-    if (common < old.end - old.start || common < now.end - now.start) {
-      write_run(to, now, quotient - listed, common, w);
-      listed = quotient;
-    }
-    if (a.quotient == quotient) next_run(&a);
-    if (b.quotient == quotient) next_run(&b);
+  struct run_pairs p = run_pairs_of(from, to);
+  for (uint64_t listed = 0; quotient_diff_next_pair(&p); listed = p.quotient) {
+    uint64_t common = common_slots(from, p.old, to, p.now), more = p.now.end - p.now.start - common;
+    write_gamma(w, p.quotient - listed);
+    write_gamma(w, common);
+    write_gamma(w, more);
+    write_slots(to, p.now.start + common, more, w);
   }
   write_gamma(w, to->slots); /* a distance past the end: no more runs */
+}
+
+/* ------------------------------------------------------------------ the compact form */
+
+/* How a run comes from the old one: `removed` slots after the first `kept` ones are replaced by
+ * `inserted` new ones. */
+struct splice {
+  uint64_t kept, removed, inserted;
+};
+
+static struct splice splice_of(const struct run_pairs *p) {
+  uint64_t old = p->old.end - p->old.start, now = p->now.end - p->now.start,
+           kept = common_slots(p->from, p->old, p->to, p->now), same = 0; /* at the end */
+  while (
+      kept + same < old && kept + same < now &&
+      slots_alike(slot_at(p->from, p->old.end - 1 - same), slot_at(p->to, p->now.end - 1 - same)))
+    same++;
+  return (struct splice){kept, old - kept - same, now - kept - same};
+}
+
+/* Most splices insert a slot, or remove one. */
+static void write_splice(struct splice s, uint64_t old_slots, struct bit_writer *w) {
+  bool one_in = !s.removed && s.inserted == 1, one_out = s.removed == 1 && !s.inserted;
+  if (old_slots) write_gamma(w, s.kept);
+  write_bits(w, !one_in, 1);
+  if (!one_in) write_bits(w, !one_out, 1);
+  if (one_in || one_out) return;
+  write_gamma(w, s.removed);
+  write_gamma(w, s.inserted);
+}
+
+static struct splice read_splice(uint64_t old_slots, struct bit_reader *r) {
+  struct splice s = {old_slots ? read_gamma(r) : 0, 0, 1};
+  if (!read_bits(r, 1)) return s;
+  s.removed = 1;
+  s.inserted = 0;
+  if (!read_bits(r, 1)) return s;
+  s.removed = read_gamma(r);
+  s.inserted = read_gamma(r);
+  return s;
+}
+
+void besom__qtable_diff_compact(const struct qtable *from, const struct qtable *to,
+                                struct bit_writer *w) {
+  uint64_t n = 0;
+  struct run_pairs p = run_pairs_of(from, to);
+  while (quotient_diff_next_pair(&p)) n++;
+  unsigned k = 63 - (unsigned)__builtin_clzll(to->slots / (n + 1) | 1);
+  write_bits(w, k, RICE_BITS);
+  write_gamma(w, n);
+  p = run_pairs_of(from, to);
+  for (uint64_t next = 0; quotient_diff_next_pair(&p); next = p.quotient + 1) {
+    struct splice s = splice_of(&p);
+    write_rice(w, p.quotient - next, k);
+    write_splice(s, p.old.end - p.old.start, w);
+    write_slots(to, p.now.start + s.kept, s.inserted, w);
+  }
 }
 
 /* ------------------------------------------------------------------ applying a diff */
@@ -118,8 +191,8 @@ static besom_status append_slot(struct qtable_appender *out, uint64_t quotient, 
   return status;
 }
 
-static besom_status copy_slots(struct qtable_appender *out, uint64_t quotient,
-                               const struct qtable *from, struct run run) {
+static besom_status quotient_diff_copy_slots(struct qtable_appender *out, uint64_t quotient,
+                                             const struct qtable *from, struct run run) {
   besom_status status = BESOM_OK;
   for (uint64_t i = run.start; i < run.end && status == BESOM_OK; i++)
     status = append_slot(out, quotient, slot_at(from, i));
@@ -133,16 +206,31 @@ static struct slot read_slot(const struct qtable *t, struct bit_reader *r) {
 }
 
 /* Reads the run of a quotient that the diff lists. The old run may be empty. */
-static besom_status read_run(struct qtable_appender *out, uint64_t quotient,
-                             const struct qtable *from, struct run old, struct bit_reader *r) {
+static besom_status quotient_diff_read_run(struct qtable_appender *out, uint64_t quotient,
+                                           const struct qtable *from, struct run old,
+                                           struct bit_reader *r) {
   uint64_t common = read_gamma(r), more = read_gamma(r);
   if (r->failed || common > old.end - old.start || more > from->room) return BESOM_CORRUPT;
   besom_status status =
-      copy_slots(out, quotient, from, (struct run){old.start, old.start + common});
+      quotient_diff_copy_slots(out, quotient, from, (struct run){old.start, old.start + common});
   for (uint64_t i = 0; i < more && status == BESOM_OK; i++) {
     struct slot slot = read_slot(from, r);
     if (r->failed || (!slot.head && (!slot.content || (!i && !common)))) return BESOM_CORRUPT;
     status = append_slot(out, quotient, slot);
+  }
+  return status;
+}
+
+/* Copies the runs before a quotient. Then *old is its run, or empty. */
+static besom_status copy_runs_before(struct qtable_appender *out, const struct qtable *from,
+                                     struct runs *a, uint64_t quotient, struct run *old) {
+  besom_status status = BESOM_OK;
+  for (; a->quotient < quotient && status == BESOM_OK; quotient_diff_next_run(a))
+    status = quotient_diff_copy_slots(out, a->quotient, from, a->run);
+  *old = (struct run){0, 0};
+  if (status == BESOM_OK && quotient < from->slots && a->quotient == quotient) {
+    *old = a->run;
+    quotient_diff_next_run(a);
   }
   return status;
 }
@@ -156,16 +244,62 @@ besom_status besom__qtable_patch(const struct qtable *from, struct bit_reader *r
     gap = read_gamma(r);
     bool last = gap >= from->slots - listed;
     uint64_t quotient = last ? from->slots : listed + gap;
-    for (; a.quotient < quotient && status == BESOM_OK; next_run(&a))
-      status = copy_slots(&out, a.quotient, from, a.run);
+    struct run old;
+    status = copy_runs_before(&out, from, &a, quotient, &old);
     if (last || status != BESOM_OK) break;
-    struct run old = {0, 0};
-    if (a.quotient == quotient) {
-      old = a.run;
-      next_run(&a);
-    }
-    status = read_run(&out, quotient, from, old, r);
+    status = quotient_diff_read_run(&out, quotient, from, old, r);
   }
+  qtable_append_finish(&out, to);
+  return r->failed ? BESOM_CORRUPT : status;
+}
+
+/* Appends a slot of a run. */
+static besom_status append_checked(struct qtable_appender *out, uint64_t quotient, struct slot slot,
+                                   bool *is_first) {
+  if (!slot.head && (*is_first || !slot.content)) return BESOM_CORRUPT;
+  *is_first = false;
+  return append_slot(out, quotient, slot);
+}
+
+static besom_status quotient_diff_apply_splice(struct qtable_appender *out, uint64_t quotient,
+                                               const struct qtable *from, struct run old,
+                                               struct bit_reader *r) {
+  uint64_t slots = old.end - old.start;
+  struct splice s = read_splice(slots, r);
+  if (r->failed || s.kept > slots || s.removed > slots - s.kept || s.inserted > from->room)
+    return BESOM_CORRUPT;
+  bool is_first = true;
+  besom_status status = BESOM_OK;
+  for (uint64_t i = 0; i < s.kept && status == BESOM_OK; i++)
+    status = append_checked(out, quotient, slot_at(from, old.start + i), &is_first);
+  for (uint64_t i = 0; i < s.inserted && status == BESOM_OK; i++) {
+    struct slot slot = read_slot(from, r);
+    status = r->failed ? BESOM_CORRUPT : append_checked(out, quotient, slot, &is_first);
+  }
+  for (uint64_t i = s.kept + s.removed; i < slots && status == BESOM_OK; i++)
+    status = append_checked(out, quotient, slot_at(from, old.start + i), &is_first);
+  return status;
+}
+
+besom_status besom__qtable_patch_compact(const struct qtable *from, struct bit_reader *r,
+                                         struct qtable *to) {
+  struct qtable_appender out = qtable_append_start(to);
+  struct runs a = first_run(from);
+  struct run old;
+  unsigned k = (unsigned)read_bits(r, RICE_BITS);
+  uint64_t n = read_gamma(r), next = 0;
+  besom_status status = BESOM_OK;
+  for (uint64_t i = 0; i < n && status == BESOM_OK && !r->failed; i++) {
+    uint64_t gap = read_rice(r, k);
+    if (gap >= from->slots - next) {
+      status = BESOM_CORRUPT;
+      break;
+    }
+    status = copy_runs_before(&out, from, &a, next + gap, &old);
+    if (status == BESOM_OK) status = quotient_diff_apply_splice(&out, next + gap, from, old, r);
+    next += gap + 1;
+  }
+  if (status == BESOM_OK) status = copy_runs_before(&out, from, &a, from->slots, &old);
   qtable_append_finish(&out, to);
   return r->failed ? BESOM_CORRUPT : status;
 }

@@ -1,9 +1,9 @@
 #include "quotient/quotient_filter.h"
 
 #include "core/address.h"
-#include "core/memory.h"
 #include "core/sort.h"
-#include "quotient/multislot.h"
+#include "core/system/memory.h"
+#include "quotient/fingerprint/multislot.h"
 #include "quotient/quotient_calls.h"
 #include "quotient/quotient_diff.h"
 
@@ -176,22 +176,40 @@ static besom_status append_batch(struct filling *to, const besom_digest *d, size
   return counts ? append_counts(to, d, n) : to->out.table.ops->append(&to->out, d, n);
 }
 
+/* Moves the digests whose fingerprint differs from that of the one before to the front. */
+static size_t quotient_drop_equal(const struct qtable *t, struct fingerprint *last, besom_digest *d,
+                                  size_t n) {
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++) {
+    struct address a = address_of(d[i], t->slots);
+    uint64_t remainder = remainder_of(a, t->width);
+    if (last->count && last->quotient == a.quotient && last->remainder == remainder) continue;
+    *last = (struct fingerprint){.quotient = a.quotient, .remainder = remainder, .count = 1};
+    d[kept++] = d[i];
+  }
+  return kept;
+}
+
 static besom_status append_all(besom_filter *f, const besom_digest_source *digests,
                                const besom_progress *progress, bool counts) {
   struct qtable *t = &quotient_filter(f)->table;
   struct filling to = {.out = qtable_append_start(t),
                        .distance = (UINT64_MAX / t->slots >> (t->width - 1) >> 1) + 2};
   besom_digest batch[APPEND_BATCH], last = {0, 0};
+  struct fingerprint of_set = {.count = 0}; /* the last one */
   besom_status status;
   size_t n;
+  uint64_t read = 0;
   while ((status = digests->next(digests->ctx, batch, APPEND_BATCH, &n)) == BESOM_OK) {
     if (n == 0 || n > APPEND_BATCH || !ascending(last, batch, n)) return BESOM_INVALID;
     last = batch[n - 1];
-    status = append_batch(&to, batch, n, counts);
+    read += n;
+    if (f->is_set) n = quotient_drop_equal(t, &of_set, batch, n);
+    status = append_batch(&to, batch, n, counts && !f->is_set);
     if (status != BESOM_OK) return status;
     if (to.out.table.used > f->capacity) return BESOM_FULL;
     f->items += n;
-    status = besom__tick(progress, f->items, digests->size_hint);
+    status = besom__tick(progress, read, digests->size_hint);
     if (status != BESOM_OK) return status;
   }
   if (status == BESOM_END) status = append_held(&to);
@@ -340,13 +358,13 @@ besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool
 
 /* ------------------------------------------------------------------ diff and patch */
 
-static const uint8_t *table_bytes(const besom_filter *f, size_t *len) {
+static const uint8_t *quotient_filter_table_bytes(const besom_filter *f, size_t *len) {
   const struct qtable *t = &const_quotient_filter(f)->table;
   *len = besom__qtable_size(t);
   return t->blocks;
 }
 
-static bool comparable(const besom_filter *a, const besom_filter *b) {
+static bool quotient_filter_comparable(const besom_filter *a, const besom_filter *b) {
   return besom__qtable_comparable(&const_quotient_filter(a)->table,
                                   &const_quotient_filter(b)->table);
 }
@@ -355,22 +373,58 @@ static void diff_runs(const besom_filter *from, const besom_filter *to, struct b
   besom__qtable_diff(&const_quotient_filter(from)->table, &const_quotient_filter(to)->table, w);
 }
 
-static besom_status patch_runs(const besom_filter *from, struct bit_reader *r, uint8_t *out) {
+static void diff_runs_compact(const besom_filter *from, const besom_filter *to,
+                              struct bit_writer *w) {
+  besom__qtable_diff_compact(&const_quotient_filter(from)->table, &const_quotient_filter(to)->table,
+                             w);
+}
+
+typedef besom_status patch_table(const struct qtable *from, struct bit_reader *r,
+                                 struct qtable *to);
+
+static besom_status quotient_filter_patch(const besom_filter *from, struct bit_reader *r,
+                                          patch_table *patch, uint8_t *out) {
   const struct qtable *t = &const_quotient_filter(from)->table;
   struct qtable to = *t;
   if (t->code != NO_CODE) return BESOM_CORRUPT;
   to.blocks = out;
   to.used = to.further_slots = to.extended = 0;
-  besom_status status = besom__qtable_patch(t, r, &to);
+  besom_status status = patch(t, r, &to);
   return status == BESOM_FULL ? BESOM_CORRUPT : status;
 }
 
+static besom_status quotient_filter_patch_runs(const besom_filter *from, struct bit_reader *r,
+                                               uint8_t *out) {
+  return quotient_filter_patch(from, r, besom__qtable_patch, out);
+}
+
+static besom_status quotient_filter_patch_runs_compact(const besom_filter *from,
+                                                       struct bit_reader *r, uint8_t *out) {
+  return quotient_filter_patch(from, r, besom__qtable_patch_compact, out);
+}
+
 const struct run_diff_ops besom__quotient_run_diff = {
-    .table_bytes = table_bytes, .comparable = comparable, .diff = diff_runs, .patch = patch_runs};
+    .table_bytes = quotient_filter_table_bytes,
+    .comparable = quotient_filter_comparable,
+    .diff = diff_runs,
+    .patch = quotient_filter_patch_runs,
+    .diff_compact = diff_runs_compact,
+    .patch_compact = quotient_filter_patch_runs_compact,
+};
 
 /* ------------------------------------------------------------------ freeing */
+
+void besom__quotient_visit(besom_filter *f, const struct block_visitor *v) {
+  struct qtable *t = &quotient_filter(f)->table;
+  t->blocks = v->visit(v->ctx, t->blocks);
+}
 
 void besom__quotient_destroy(besom_filter *f) {
   end_resizing(f);
   if (!f->mapping) besom__quotient_table_free(f, &quotient_filter(f)->table);
+}
+
+unsigned besom__quotient_prefix_bits(const besom_filter *f) {
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  return 64 - leading_zeros(t->slots) + t->width;
 }

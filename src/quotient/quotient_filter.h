@@ -5,9 +5,9 @@
 #ifndef BESOM_QUOTIENT_QUOTIENT_FILTER_H
 #define BESOM_QUOTIENT_QUOTIENT_FILTER_H
 
-#include "filter.h"
-#include "quotient/quotient_geometry.h"
-#include "quotient/table_resize.h"
+#include "kind.h"
+#include "quotient/fingerprint/quotient_geometry.h"
+#include "quotient/table/table_resize.h"
 
 /* The first member of the struct of every quotient kind. */
 struct quotient_filter {
@@ -29,15 +29,25 @@ static inline const struct quotient_filter *const_quotient_filter(const besom_fi
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t);
 
+/*
+ * quotient_set.c: the operation merge for BESOM_SET. Both tables have the shape of into's, which is
+ * empty, and no extensions. A fingerprint that both have is kept once. Sets into->items. FULL.
+ */
+besom_status besom__quotient_set_merge(const besom_filter *a, const besom_filter *b,
+                                       besom_filter *into);
+
 /* Makes an empty table with the filter's allocator. Returns INVALID, NO_MEMORY. */
 besom_status besom__quotient_table_new(const besom_filter *f, const struct qtable_shape *shape,
                                        struct qtable *out);
 /* its blocks may be NULL */
 void besom__quotient_table_free(const besom_filter *f, struct qtable *t);
 
-/* The operation destroy of filter.h, and how besom_diff compares tables. */
+/* The operation destroy of kind.h, and how besom_diff compares tables. */
 extern const struct run_diff_ops besom__quotient_run_diff;
 void besom__quotient_destroy(besom_filter *f);
+/* The operation visit_blocks. */
+void besom__quotient_visit(besom_filter *f, const struct block_visitor *v);
+unsigned besom__quotient_prefix_bits(const besom_filter *f);
 
 /* Makes an empty table for f, of the model's shape. */
 besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model);
@@ -53,7 +63,7 @@ void besom__quotient_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code);
 
 /*
- * The operation append of filter.h. copies: a fingerprint for every copy of a key. counts: the same
+ * The operation append of kind.h. copies: a fingerprint for every copy of a key. counts: the same
  * counts that one besom_insert per copy would make.
  */
 besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_source *digests,

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/memory.h"
+#include "core/system/memory.h"
 
 #define MAX_BLOCKS (2 * MAX_RETRIEVAL_KEYS / RIBBON_WIDTH)
 

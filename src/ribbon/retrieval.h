@@ -18,7 +18,7 @@
 #define BESOM_RIBBON_RETRIEVAL_H
 
 #include "core/scale.h"
-#include "filter.h"
+#include "kind.h"
 
 #define RIBBON_WIDTH 64                   /* slots that a key covers; also slots per block */
 #define BUCKET 128                        /* starts per bucket */

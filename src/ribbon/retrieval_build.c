@@ -11,8 +11,8 @@
  * first ones overlap with the bucket before, which is full already. If a key of a group cannot be
  * met, its group and the groups after it are bumped.
  */
-#include "core/memory.h"
 #include "core/sort.h"
+#include "core/system/memory.h"
 #include "ribbon/retrieval.h"
 
 #define LAST_LAYER_KEYS 512   /* so many or fewer are not bumped */
@@ -79,8 +79,8 @@ double besom__retrieval_slots_per_key(double n) {
 
 /* ------------------------------------------------------------------ memory */
 
-static bool enlarge(const besom_allocator *a, uint8_t **bytes, uint64_t used, uint64_t *room,
-                    uint64_t more, uint64_t later) {
+static bool retrieval_enlarge(const besom_allocator *a, uint8_t **bytes, uint64_t used,
+                              uint64_t *room, uint64_t more, uint64_t later) {
   if (*room - used >= more) return true;
   uint8_t *larger = besom__allocate(a, used + more + later);
   if (!larger) return false;
@@ -300,9 +300,10 @@ static struct retrieval_layer *new_layer(struct build *b, uint64_t blocks, uint3
   uint64_t words = retrieval_layer_bytes(x, l), buckets = retrieval_layer_buckets(l);
   if (!rows_new(b, RIBBON_WIDTH * blocks)) return NULL;
   uint64_t for_later = x->layers ? 0 : words / 16; /* the other layers fit in as a rule */
-  if (!enlarge(b->allocator, &x->bytes, x->word_bytes, &b->byte_room, words, for_later))
+  if (!retrieval_enlarge(b->allocator, &x->bytes, x->word_bytes, &b->byte_room, words, for_later))
     return NULL;
-  if (!enlarge(b->allocator, &b->thresholds, x->buckets, &b->bucket_room, buckets, buckets / 16))
+  if (!retrieval_enlarge(b->allocator, &b->thresholds, x->buckets, &b->bucket_room, buckets,
+                         buckets / 16))
     return NULL;
   memset(b->thresholds + x->buckets, 0, (size_t)buckets);
   return l;
@@ -346,7 +347,7 @@ static besom_status add_last_layer(struct build *b, struct digests *d) {
   return BESOM_FULL;
 }
 
-static besom_status add_layers(struct build *b, struct digests *d) {
+static besom_status retrieval_add_layers(struct build *b, struct digests *d) {
   while (!is_last(d->n, b->x->layers)) {
     uint64_t blocks = blocks_for(slots_per_key * (double)d->n);
     const struct retrieval_layer *l = new_layer(b, blocks, b->x->layers != 0);
@@ -360,7 +361,7 @@ static besom_status add_layers(struct build *b, struct digests *d) {
 }
 
 /* Words and thresholds in one allocation of their exact size. */
-static besom_status finish(struct build *b) {
+static besom_status retrieval_finish(struct build *b) {
   struct retrieval *x = b->x;
   uint64_t size = besom__retrieval_bytes(x);
   uint8_t *bytes = besom__allocate(b->allocator, size);
@@ -378,8 +379,8 @@ besom_status besom__retrieval_build(struct retrieval *x, const besom_allocator *
                                     struct digests *d, struct retrieval_width width, bool bits) {
   struct build b = {.x = x, .allocator = allocator, .width = width, .bits = bits};
   *x = (struct retrieval){.columns = (uint16_t)width.columns};
-  besom_status status = add_layers(&b, d);
-  if (status == BESOM_OK) status = finish(&b);
+  besom_status status = retrieval_add_layers(&b, d);
+  if (status == BESOM_OK) status = retrieval_finish(&b);
   rows_free(&b);
   besom__release(allocator, b.thresholds, b.bucket_room);
   if (status == BESOM_OK) return BESOM_OK;

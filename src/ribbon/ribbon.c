@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-#include "core/memory.h"
 #include "core/options.h"
+#include "core/system/memory.h"
 
 static const struct ribbon *const_ribbon(const besom_filter *f) {
   return (const struct ribbon *)f;
@@ -31,12 +31,12 @@ static struct retrieval_width width_of_bits(const besom_config *config) {
   return (struct retrieval_width){(uint32_t)columns, columns - bits};
 }
 
-static struct retrieval_width width_for(const besom_config *config) {
+static struct retrieval_width ribbon_width_for(const besom_config *config) {
   if (config->bits_per_key != 0) return width_of_bits(config);
   return besom__retrieval_width_of_rate(config->fpr != 0 ? config->fpr : DEFAULT_FPR);
 }
 
-static double bits_per_key(double keys, double *fpr) {
+static double ribbon_bits_per_key(double keys, double *fpr) {
   if (!(*fpr > 0 && *fpr < 1) || !(keys >= 1 && keys <= MAX_RETRIEVAL_KEYS)) return 0;
   struct retrieval_width width = besom__retrieval_width_of_rate(*fpr);
   if (width.columns > MAX_COLUMNS) return 0;
@@ -46,7 +46,7 @@ static double bits_per_key(double keys, double *fpr) {
 
 /* ------------------------------------------------------------------ queries */
 
-static const struct ribbon_ops *ops_of(const struct retrieval *x, enum isa isa) {
+static const struct ribbon_ops *ribbon_ops_of(const struct retrieval *x, enum isa isa) {
 #ifdef BESOM_X86_VARIANTS
   return isa == ISA_AVX512 ? besom__ribbon_ops_avx512(x)
          : isa == ISA_AVX2 ? besom__ribbon_ops_avx2(x)
@@ -58,55 +58,58 @@ static const struct ribbon_ops *ops_of(const struct retrieval *x, enum isa isa) 
 }
 
 retrieval_query besom__retrieval_query(const struct retrieval *x) {
-  return ops_of(x, besom__isa_best())->has;
+  return ribbon_ops_of(x, besom__isa_best())->has;
 }
 
 /* To be called when the retrieval is built. */
-static void choose_ops(besom_filter *f, enum isa isa) {
-  ribbon(f)->set.ops = &ops_of(&ribbon(f)->retrieval, isa)->set;
+static void ribbon_choose_ops(besom_filter *f, enum isa isa) {
+  ribbon(f)->set.ops = &ribbon_ops_of(&ribbon(f)->retrieval, isa)->set;
 }
 
 /* ------------------------------------------------------------------ building */
 
-static void destroy(besom_filter *f) {
+static void ribbon_destroy(besom_filter *f) {
   if (!f->mapping) besom__retrieval_free(&ribbon(f)->retrieval, &f->allocator);
 }
 
-static besom_status read_config(const besom_config *config, enum isa *isa,
-                                struct retrieval_width *width) {
+static besom_status ribbon_read_config(const besom_config *config, enum isa *isa,
+                                       struct retrieval_width *width) {
   besom_status status = besom__options_isa(config->options, isa, NULL, 0);
   if (status != BESOM_OK) return status;
-  *width = width_for(config);
-  bool valid = !config->slots && !config->value_bits && config->reserve == 0 && width->columns &&
-               width->columns <= MAX_COLUMNS;
+  *width = ribbon_width_for(config);
+  bool valid =
+      !config->slots && !config->value_bits && width->columns && width->columns <= MAX_COLUMNS;
   return valid ? BESOM_OK : BESOM_INVALID;
 }
 
-static besom_status build_digests(besom_filter *f, const besom_config *config, struct digests *d) {
+static besom_status ribbon_build_digests(besom_filter *f, const besom_config *config,
+                                         struct digests *d) {
   enum isa isa;
   struct retrieval_width width;
-  besom_status status = d->n > MAX_RETRIEVAL_KEYS ? BESOM_FULL : read_config(config, &isa, &width);
+  besom_status status =
+      d->n > MAX_RETRIEVAL_KEYS ? BESOM_FULL : ribbon_read_config(config, &isa, &width);
   if (status != BESOM_OK) return status;
   besom__digests_unite(d);
   f->items = d->n;
   f->capacity = d->n ? d->n : 1;
   status = besom__retrieval_build(&ribbon(f)->retrieval, &f->allocator, d, width, false);
-  if (status == BESOM_OK) choose_ops(f, isa);
+  if (status == BESOM_OK) ribbon_choose_ops(f, isa);
   return status;
 }
 
-static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
-                          const besom_source *no, const besom_progress *progress) {
+static besom_status ribbon_build(besom_filter *f, const besom_config *config,
+                                 const besom_source *yes, const besom_source *no,
+                                 const besom_progress *progress) {
   enum isa isa;
   struct retrieval_width width;
-  besom_status status = no ? BESOM_UNSUPPORTED : read_config(config, &isa, &width);
+  besom_status status = no ? BESOM_UNSUPPORTED : ribbon_read_config(config, &isa, &width);
   return status == BESOM_OK ? besom__static_build(f, config, yes, progress, MAX_RETRIEVAL_KEYS)
                             : status;
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, struct stats_out *out) {
+static void ribbon_stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct retrieval *x = &const_ribbon(f)->retrieval;
   s->isa = besom__isa_name(const_ribbon(f)->set.ops->isa);
@@ -118,33 +121,34 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
 }
 
-static const char *validate(const besom_filter *f) {
+static const char *ribbon_validate(const besom_filter *f) {
   if (f->capacity != (f->items ? f->items : 1)) return "the capacity is not the number of keys";
   return besom__retrieval_validate(&const_ribbon(f)->retrieval);
 }
 
-static void save(const besom_filter *f, struct sections_out *out) {
+static void ribbon_save(const besom_filter *f, struct sections_out *out) {
   besom__retrieval_save(&const_ribbon(f)->retrieval, out);
 }
 
-static besom_status load(besom_filter *f, struct sections_in *in) {
+static besom_status ribbon_load(besom_filter *f, struct sections_in *in) {
   besom_status status = besom__retrieval_load(&ribbon(f)->retrieval, &f->allocator, in, f->mapping);
-  if (status == BESOM_OK) choose_ops(f, besom__isa_best());
+  if (status == BESOM_OK) ribbon_choose_ops(f, besom__isa_best());
   return status;
 }
 
 const struct besom_kind besom__ribbon = {
-    .info = {"ribbon", "bumped ribbon filter: built once from a set; the smallest", 0},
+    .name = "ribbon",
+    .summary = "bumped ribbon filter: built once from a set; the smallest",
     .size = sizeof(struct ribbon),
-    .build = build,
-    .build_digests = build_digests,
-    .destroy = destroy,
-    .bits_per_key = bits_per_key,
-    .query_calls = besom__static_query_calls,
-    .contains = besom__static_contains,
-    .contains_many = besom__static_contains_many,
-    .stats = stats,
-    .validate = validate,
-    .save = save,
-    .load = load,
+    .destroy = ribbon_destroy,
+    .bits_per_key = ribbon_bits_per_key,
+    .stats = ribbon_stats,
+    .query = {.calls = besom__static_query_calls,
+              .contains = besom__static_contains,
+              .contains_many = besom__static_contains_many},
+    .build =
+        &(const struct build_ops){.build = ribbon_build, .build_digests = ribbon_build_digests},
+    .file = &(const struct file_ops){.validate = ribbon_validate,
+                                     .save = ribbon_save,
+                                     .load = ribbon_load},
 };

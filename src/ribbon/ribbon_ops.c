@@ -1,8 +1,6 @@
 /* Queries of the ribbon filter, compiled once per instruction set (BESOM_ISA). */
 #include "ribbon/ribbon.h"
 
-#define FLATTEN __attribute__((flatten)) /* else gcc calls parts of the hash */
-
 #define BATCH 64
 #define CACHED_BYTES (UINT64_C(1) << 18) /* of a filter that needs no prefetching */
 
@@ -27,86 +25,87 @@ ALWAYS_INLINE struct retrieval_layer first_layer(const struct retrieval *x) {
 }
 
 /* most: at least the columns of x, and not a variable. */
-ALWAYS_INLINE bool has(const struct retrieval *x, besom_digest d, uint32_t most) {
+ALWAYS_INLINE bool ribbon_has(const struct retrieval *x, besom_digest d, uint32_t most) {
   struct retrieval_layer first = first_layer(x);
   uint64_t start = retrieval_start(&first, d);
   if (UNLIKELY(is_bumped(x, &first, start))) return has_in_any_layer(x, d);
   return retrieval_equal(x, &first, most, start, d.lo, retrieval_fingerprint(d));
 }
 
-static bool contains_digest_8(const besom_filter *f, besom_digest d) {
-  return has(retrieval_of(f), d, 8);
+static bool ribbon_contains_digest_8(const besom_filter *f, besom_digest d) {
+  return ribbon_has(retrieval_of(f), d, 8);
 }
 
-FLATTEN static bool contains_u64_8(const besom_filter *f, uint64_t key) {
-  return has(retrieval_of(f), xxh3_u64(&f->hasher, key), 8);
+FLATTEN static bool ribbon_contains_u64_8(const besom_filter *f, uint64_t key) {
+  return ribbon_has(retrieval_of(f), xxh3_u64(&f->hasher, key), 8);
 }
 
-static bool contains_digest_16(const besom_filter *f, besom_digest d) {
-  return has(retrieval_of(f), d, 16);
+static bool ribbon_contains_digest_16(const besom_filter *f, besom_digest d) {
+  return ribbon_has(retrieval_of(f), d, 16);
 }
 
-FLATTEN static bool contains_u64_16(const besom_filter *f, uint64_t key) {
-  return has(retrieval_of(f), xxh3_u64(&f->hasher, key), 16);
+FLATTEN static bool ribbon_contains_u64_16(const besom_filter *f, uint64_t key) {
+  return ribbon_has(retrieval_of(f), xxh3_u64(&f->hasher, key), 16);
 }
 
-static bool contains_digest_any(const besom_filter *f, besom_digest d) {
+static bool ribbon_contains_digest_any(const besom_filter *f, besom_digest d) {
   return has_in_any_layer(retrieval_of(f), d);
 }
 
-FLATTEN static bool contains_u64_any(const besom_filter *f, uint64_t key) {
+FLATTEN static bool ribbon_contains_u64_any(const besom_filter *f, uint64_t key) {
   return has_in_any_layer(retrieval_of(f), xxh3_u64(&f->hasher, key));
 }
 
-static bool contains_bytes(const besom_filter *f, const void *key, size_t len) {
+static bool ribbon_contains_bytes(const besom_filter *f, const void *key, size_t len) {
   return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
 }
 
-static bool has_8(const struct retrieval *x, besom_digest d) {
-  return has(x, d, 8);
+static bool ribbon_has_8(const struct retrieval *x, besom_digest d) {
+  return ribbon_has(x, d, 8);
 }
 
-static bool has_16(const struct retrieval *x, besom_digest d) {
-  return has(x, d, 16);
+static bool ribbon_has_16(const struct retrieval *x, besom_digest d) {
+  return ribbon_has(x, d, 16);
 }
 
 /* ------------------------------------------------------------------ batches */
 
 /* The words of a key in the first layer. */
-ALWAYS_INLINE void fetch(const struct retrieval *x, besom_digest d) {
+ALWAYS_INLINE void ribbon_fetch(const struct retrieval *x, besom_digest d) {
   struct retrieval_layer first = first_layer(x);
   const uint8_t *words =
       x->bytes + words_of_block(x, &first, retrieval_start(&first, d) / RIBBON_WIDTH);
   for (uint32_t at = 0; at < 16 * x->columns; at += 64) __builtin_prefetch(words + at);
 }
 
-ALWAYS_INLINE void contains_batches(const besom_filter *f, const besom_digest *d, size_t n,
-                                    uint64_t *bitmap, uint32_t most) {
+ALWAYS_INLINE void ribbon_contains_batches(const besom_filter *f, const besom_digest *d, size_t n,
+                                           uint64_t *bitmap, uint32_t most) {
   const struct retrieval x = *retrieval_of(f);
   bool cached = besom__retrieval_bytes(&x) <= CACHED_BYTES;
   for (size_t i = 0; i < n; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;
     uint64_t word = 0;
-    for (size_t j = 0; !cached && j < some; j++) fetch(&x, d[i + j]);
+    for (size_t j = 0; !cached && j < some; j++) ribbon_fetch(&x, d[i + j]);
     for (size_t j = 0; j < some; j++)
-      word |= (uint64_t)(most ? has(&x, d[i + j], most) : has_in_any_layer(&x, d[i + j])) << j;
+      word |= (uint64_t)(most ? ribbon_has(&x, d[i + j], most) : has_in_any_layer(&x, d[i + j]))
+              << j;
     bitmap[i / BATCH] = word;
   }
 }
 
-static void contains_many_8(const besom_filter *f, const besom_digest *d, size_t n,
-                            uint64_t *bitmap) {
-  contains_batches(f, d, n, bitmap, 8);
+static void ribbon_contains_many_8(const besom_filter *f, const besom_digest *d, size_t n,
+                                   uint64_t *bitmap) {
+  ribbon_contains_batches(f, d, n, bitmap, 8);
 }
 
 static void contains_many_16(const besom_filter *f, const besom_digest *d, size_t n,
                              uint64_t *bitmap) {
-  contains_batches(f, d, n, bitmap, 16);
+  ribbon_contains_batches(f, d, n, bitmap, 16);
 }
 
-static void contains_many_any(const besom_filter *f, const besom_digest *d, size_t n,
-                              uint64_t *bitmap) {
-  contains_batches(f, d, n, bitmap, 0);
+static void ribbon_contains_many_any(const besom_filter *f, const besom_digest *d, size_t n,
+                                     uint64_t *bitmap) {
+  ribbon_contains_batches(f, d, n, bitmap, 0);
 }
 
 /* ------------------------------------------------------------------ by width */
@@ -120,13 +119,21 @@ static void contains_many_any(const besom_filter *f, const besom_digest *d, size
 #endif
 
 static const struct ribbon_ops columns_8 = {
-    {ISA, {contains_bytes, contains_u64_8, contains_digest_8}, contains_many_8}, has_8};
+    {ISA,
+     {ribbon_contains_bytes, ribbon_contains_u64_8, ribbon_contains_digest_8},
+     ribbon_contains_many_8},
+    ribbon_has_8};
 
 static const struct ribbon_ops columns_16 = {
-    {ISA, {contains_bytes, contains_u64_16, contains_digest_16}, contains_many_16}, has_16};
+    {ISA,
+     {ribbon_contains_bytes, ribbon_contains_u64_16, ribbon_contains_digest_16},
+     contains_many_16},
+    ribbon_has_16};
 
 static const struct ribbon_ops any_columns = {
-    {ISA, {contains_bytes, contains_u64_any, contains_digest_any}, contains_many_any},
+    {ISA,
+     {ribbon_contains_bytes, ribbon_contains_u64_any, ribbon_contains_digest_any},
+     ribbon_contains_many_any},
     has_in_any_layer};
 
 const struct ribbon_ops *NAME(BESOM_ISA)(const struct retrieval *x) {

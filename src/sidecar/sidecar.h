@@ -27,10 +27,11 @@
 
 #include "besom_sidecar.h"
 #include "core/byte_io.h"
-#include "core/memory.h"
+#include "core/system/memory.h"
 
 #define SIDECAR_ID_BYTES 16
 #define RECENT_INSERTS 4096 /* a power of two */
+#define UNKNOWN_COUNT UINT64_MAX
 #define SIDECAR_TEXT_BYTES 128
 
 struct digest_vector {
@@ -58,6 +59,11 @@ struct besom_sidecar {
   size_t path_size;
   int lock_file;
   pid_t process;
+  bool displaced; /* another sidecar writes to the log or the file: the filter may lack keys */
+  const char *problem;
+  uint8_t database_id[SIDECAR_ID_BYTES]; /* zeros: none */
+  uint64_t key_count;                    /* committed keys, or UNKNOWN_COUNT */
+  uint64_t expected_count;               /* at open, or UNKNOWN_COUNT */
   bool in_use;  /* without a log: the file says that its filter is not valid */
   bool changed; /* since the checkpoint */
 
@@ -75,6 +81,7 @@ struct besom_sidecar {
   /* The log: where the committed records end, and what the checkpoint covers. */
   uint8_t id[SIDECAR_ID_BYTES];
   uint64_t session;          /* random; another one after each unknown outcome */
+  uint64_t first_session;    /* of this sidecar */
   uint64_t position;         /* of the last committed record; record 0 has the id */
   uint64_t position_session; /* the session that wrote it */
   uint64_t oldest;           /* first record that is not trimmed, at least 1 */
@@ -119,8 +126,14 @@ static inline void sidecar_leave_snapshots(besom_sidecar *s) {
 
 /* ------------------------------------------------------------------ sidecar_open.c */
 
-/* Makes a filter of all keys, with a random seed. */
-besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out);
+/* Makes a filter of all keys, with a random seed. *count: their number. */
+besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out, uint64_t *count);
+
+/* OK if the lock file is the one that this sidecar has locked. Errors: LOCKED. */
+besom_status besom__sidecar_check_lock(besom_sidecar *s);
+
+/* LOCKED, with a sentence. displaced: the filter must not be asked any more. */
+besom_status besom__sidecar_refuse(besom_sidecar *s, bool displaced, const char *sentence);
 
 /* ------------------------------------------------------------------ sidecar_change.c */
 
@@ -138,9 +151,10 @@ void besom__sidecar_take_out(besom_sidecar *s, besom_filter *f, besom_digest dig
 
 /* ------------------------------------------------------------------ sidecar_log.c */
 
-/* Reads the log's id, or writes s->id, which is random, if the log is empty. Errors: CORRUPT,
-   NEWER_VERSION. */
-besom_status besom__sidecar_identify(besom_sidecar *s);
+/* Reads the log's id, or writes s->id, which is random, if the log is empty. Makes this sidecar's
+   file the owner of the log; *wrote: in a transaction. Errors: CORRUPT, NEWER_VERSION, LOCKED (the
+   owner is open). */
+besom_status besom__sidecar_identify(besom_sidecar *s, bool *wrote);
 
 /*
  * Replays the records after s->position, which is that of a checkpoint, into its filter f. If the
@@ -158,15 +172,23 @@ besom_status besom__sidecar_filter_stats(const besom_sidecar *s, besom_statistic
 
 /* ------------------------------------------------------------------ sidecar_file.c */
 
-/* Saves a filter, with its kept keys and its stamp, as the checkpoint of the present position. */
-besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, uint64_t kept,
-                                 uint64_t stamp);
+/* What is saved with a filter. */
+struct saved_numbers {
+  uint64_t kept, stamp, count;
+};
+
+static inline struct saved_numbers sidecar_numbers(const besom_sidecar *s) {
+  return (struct saved_numbers){s->stats.kept, s->stamp, s->key_count};
+}
+
+/* Saves a filter as the checkpoint of the present position. */
+besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, struct saved_numbers n);
 
 /* Without a log: marks the file as in use before the first change. */
 besom_status besom__sidecar_mark_in_use(besom_sidecar *s);
 
-/* Loads the checkpoint with its position, session, stamp and kept. Else *origin says why not.
-   Errors: NO_MEMORY. */
+/* Loads the checkpoint with its position, session, stamp, kept and count. Else *origin says why
+   not. Errors: NO_MEMORY. */
 besom_status besom__sidecar_load(besom_sidecar *s, besom_filter **out,
                                  besom_sidecar_origin *origin);
 

@@ -70,7 +70,7 @@ void besom__sidecar_take_out(besom_sidecar *s, besom_filter *f, besom_digest dig
   if (s->keep_removed)
     s->stats.kept++;
   else
-    besom_remove_digest(f, digest);
+    s->stats.left += besom_remove_digest(f, digest) == BESOM_NOT_FOUND;
 }
 
 /* ------------------------------------------------------------------ telling */
@@ -97,9 +97,14 @@ besom_status besom_sidecar_remove(besom_sidecar *s, const void *key, size_t len)
   s->has_removed = true;
   if (!besom_sidecar_may_contain(s, key, len)) return BESOM_NOT_FOUND;
   besom_status status = besom__sidecar_mark_in_use(s);
+  sidecar_lock(s);
   if (status == BESOM_OK) status = besom__digest_vector_reserve(&s->removes, &s->allocator);
+  sidecar_unlock(s);
   if (status != BESOM_OK) return status;
-  s->removes.at[s->removes.n++] = besom_hash(s->filter, key, len);
+  besom_digest digest = besom_hash(s->filter, key, len);
+  sidecar_lock(s); /* reports look at the list */
+  s->removes.at[s->removes.n++] = digest;
+  sidecar_unlock(s);
   return BESOM_OK;
 }
 
@@ -124,10 +129,11 @@ static void close_transaction(besom_sidecar *s, size_t kept) {
   s->wrote_record = s->is_open = false;
 }
 
-static void commit(besom_sidecar *s) {
+static void sidecar_commit(besom_sidecar *s) {
   for (size_t i = 0; i < s->removes.n; i++) besom__sidecar_take_out(s, s->filter, s->removes.at[i]);
   s->stats.inserts += s->inserts.n;
   s->stats.removes += s->removes.n;
+  if (s->key_count != UNKNOWN_COUNT) s->key_count += s->inserts.n - s->removes.n;
   s->changed |= s->removes.n > 0;
   s->committed = s->inserted;
   if (s->wrote_record) {
@@ -158,6 +164,7 @@ static void abort_transaction(besom_sidecar *s) {
  */
 static void leave_unknown(besom_sidecar *s) {
   s->stats.unknown++;
+  s->key_count = UNKNOWN_COUNT;
   s->session++;
   s->is_unknown = true;
   close_transaction(s, s->inserts.n);
@@ -165,6 +172,8 @@ static void leave_unknown(besom_sidecar *s) {
 
 besom_status besom_sidecar_begin(besom_sidecar *s) {
   if (!s || getpid() != s->process) return BESOM_INVALID;
+  besom_status status = besom__sidecar_check_lock(s);
+  if (status != BESOM_OK) return status;
   sidecar_lock(s);
   if (s->is_open) leave_unknown(s);
   s->is_open = true;
@@ -183,7 +192,7 @@ static void save_when_due(besom_sidecar *s) {
     s->checkpoint_due = items;
     return;
   }
-  bool saved = besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp) == BESOM_OK;
+  bool saved = besom__sidecar_save(s, s->filter, sidecar_numbers(s)) == BESOM_OK;
   s->checkpoint_due = saved ? items : s->stats.logged + items / 4 + 1;
 }
 
@@ -191,10 +200,10 @@ besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome outcome) 
   if (!s || !s->is_open || (unsigned)outcome > BESOM_SIDECAR_UNKNOWN) return BESOM_INVALID;
   bool all_logged = s->logged_inserts == s->inserts.n && s->logged_removes == s->removes.n;
   if (outcome == BESOM_SIDECAR_COMMITTED && s->has_log && !all_logged) return BESOM_INVALID;
-  if (!s->has_log) besom__sidecar_prune_removes(s); /* else log_to did it */
   sidecar_lock(s);
+  if (!s->has_log) besom__sidecar_prune_removes(s); /* else log_to did it */
   if (outcome == BESOM_SIDECAR_COMMITTED)
-    commit(s);
+    sidecar_commit(s);
   else if (outcome == BESOM_SIDECAR_ABORTED)
     abort_transaction(s);
   else
@@ -209,7 +218,7 @@ besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome outcome) 
 besom_status besom_sidecar_sync(besom_sidecar *s) {
   if (!s || getpid() != s->process) return BESOM_INVALID;
   if (s->is_open || s->is_unknown) return BESOM_BUSY;
-  return besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp);
+  return besom__sidecar_save(s, s->filter, sidecar_numbers(s));
 }
 
 /*
@@ -218,11 +227,13 @@ besom_status besom_sidecar_sync(besom_sidecar *s) {
  * place in recent is not read. No transaction is open: all inserts are committed. Returns the old
  * filter.
  */
-static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh, uint64_t stamp) {
+static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh,
+                                     struct saved_numbers n) {
   sidecar_lock(s);
   besom_filter *old = s->filter;
   s->filter = fresh;
-  s->stamp = stamp;
+  s->stamp = n.stamp;
+  s->key_count = n.count;
   sidecar_leave_snapshots(s);
   s->recent_from = s->committed = ++s->inserted;
   s->stats.kept = 0;
@@ -240,12 +251,14 @@ besom_status besom_sidecar_rebuild(besom_sidecar *s) {
   besom_filter *fresh;
   if (!s || getpid() != s->process) return BESOM_INVALID;
   if (s->is_open || s->is_unknown) return BESOM_BUSY;
-  uint64_t stamp = stamp_now(s);
-  besom_status status = besom__sidecar_build(s, &fresh);
+  struct saved_numbers n = {.stamp = stamp_now(s)};
+  besom_status status = besom__sidecar_check_lock(s);
+  if (status == BESOM_OK) status = besom__sidecar_build(s, &fresh, &n.count);
   if (status != BESOM_OK) return status;
+  if (s->keep_removed) n.count = UNKNOWN_COUNT;
   /* Another writer was there: it is not known which state was read. No state has number 0. */
-  if (stamp_now(s) != stamp) stamp = 0;
-  status = besom__sidecar_save(s, fresh, 0, stamp);
-  besom_free(status == BESOM_OK ? exchange_filter(s, fresh, stamp) : fresh);
+  if (stamp_now(s) != n.stamp) n.stamp = 0;
+  status = besom__sidecar_save(s, fresh, n);
+  besom_free(status == BESOM_OK ? exchange_filter(s, fresh, n) : fresh);
   return status;
 }

@@ -2,7 +2,7 @@
  * The log of a sidecar: a table of the application's database, by position.
  *
  *     key       u64 position, big-endian
- *     value 0   "besomlog", u32 version, u32 0, id (16)
+ *     value 0   "besomlog", u32 version, u32 0, id (16), path of the file that it belongs to
  *     value i   u64 session, u64 meaning, u64 stamp, u32 inserts, u32 removes,
  *               digests of the inserts, digests of the removes (16 bytes each), u64 checksum
  *
@@ -13,12 +13,26 @@
  * and session are the same record: after a power cut, or in a restored copy, the database can be at
  * an earlier position and go on from there with other changes. So a checkpoint names its position
  * and that record's session, and the record stays when the others are trimmed.
+ *
+ * A log belongs to one file at a time. Two sidecars with one log would each lack the keys of the
+ * other. So open refuses a second file while the lock of the first is taken, and each transaction
+ * looks for a record at its position that is not its own.
  */
-#define _GNU_SOURCE /* pthread_rwlock */
+#define _GNU_SOURCE /* pthread_rwlock, flock */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "core/words.h"
 #include "sidecar/sidecar.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
 
 enum {
   VERSION = 1,
@@ -35,13 +49,13 @@ struct record_key {
   uint8_t bytes[8];
 };
 
-static struct record_key key_of(uint64_t position) {
+static struct record_key sidecar_log_key_of(uint64_t position) {
   struct record_key key;
   for (unsigned i = 0; i < 8; i++) key.bytes[i] = (uint8_t)(position >> (56 - 8 * i));
   return key;
 }
 
-static besom_bytes bytes_of(const struct record_key *key) {
+static besom_bytes sidecar_log_bytes_of(const struct record_key *key) {
   return (besom_bytes){key->bytes, sizeof key->bytes};
 }
 
@@ -65,7 +79,15 @@ static uint64_t meaning_of_digests(const besom_sidecar *s, const besom_filter *f
 struct identity {
   besom_sidecar *s;
   bool found;
+  char owner[PATH_MAX]; /* of the log; empty: none is known */
 };
+
+static void read_owner(struct identity *identity, besom_bytes value) {
+  size_t len = value.len - ID_VALUE_BYTES;
+  if (len >= sizeof identity->owner) len = 0;
+  memcpy(identity->owner, (const uint8_t *)value.data + ID_VALUE_BYTES, len);
+  identity->owner[len] = 0;
+}
 
 static besom_status visit_identity(void *ctx, const besom_record *record) {
   struct identity *identity = ctx;
@@ -79,27 +101,61 @@ static besom_status visit_identity(void *ctx, const besom_record *record) {
   if (besom__read_u32(&r) > VERSION) return BESOM_NEWER_VERSION;
   besom__read_u32(&r);
   besom__read_bytes(&r, identity->s->id, SIDECAR_ID_BYTES);
+  read_owner(identity, record->value);
   return BESOM_END;
 }
 
+/* A lock file that cannot be opened does not say that somebody has it. */
+static bool owner_is_open(const char *owner) {
+  char path[PATH_MAX + 8];
+  snprintf(path, sizeof path, "%s.lock", owner);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool taken = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return taken;
+}
+
+static besom_status check_owner(struct identity *identity) {
+  besom_sidecar *s = identity->s;
+  if (!identity->owner[0] || strcmp(identity->owner, s->path) == 0) return BESOM_OK;
+  if (!owner_is_open(identity->owner)) return BESOM_OK;
+  return besom__sidecar_refuse(s, false, "another sidecar, with another file, has the log open");
+}
+
+/* Within the transaction nobody else can become the owner. */
 static besom_status put_identity(void *ctx, void *txn) {
-  const besom_sidecar *s = ctx;
-  uint8_t value[ID_VALUE_BYTES];
+  struct identity *identity = ctx;
+  const besom_sidecar *s = identity->s;
+  uint8_t value[ID_VALUE_BYTES + PATH_MAX];
+  size_t path = strlen(s->path) < PATH_MAX ? strlen(s->path) : 0;
   struct byte_writer w = {value, value + sizeof value, false};
-  struct record_key key = key_of(0);
+  struct record_key key = sidecar_log_key_of(0);
+  besom_status status = BESOM_OK;
+  if (s->log.get)
+    status = s->log.get(s->log.ctx, txn, sidecar_log_bytes_of(&key), visit_identity, identity);
+  if (status == BESOM_OK) status = check_owner(identity);
+  if (status != BESOM_OK) return status;
   besom__write_bytes(&w, magic, sizeof magic);
   besom__write_u32(&w, VERSION);
   besom__write_u32(&w, 0);
   besom__write_bytes(&w, s->id, sizeof s->id);
-  return s->log.put(s->log.ctx, txn, bytes_of(&key), (besom_bytes){value, sizeof value});
+  besom__write_bytes(&w, s->path, path);
+  return s->log.put(s->log.ctx, txn, sidecar_log_bytes_of(&key),
+                    (besom_bytes){value, ID_VALUE_BYTES + path});
 }
 
-besom_status besom__sidecar_identify(besom_sidecar *s) {
+besom_status besom__sidecar_identify(besom_sidecar *s, bool *wrote) {
   struct identity identity = {.s = s};
-  struct record_key first = key_of(0);
-  besom_status status = s->log.scan(s->log.ctx, bytes_of(&first), visit_identity, &identity);
-  if (status != BESOM_OK || identity.found) return status;
-  return s->log.update(s->log.ctx, put_identity, s);
+  struct record_key first = sidecar_log_key_of(0);
+  besom_status status =
+      s->log.scan(s->log.ctx, sidecar_log_bytes_of(&first), visit_identity, &identity);
+  *wrote = false;
+  if (status == BESOM_OK) status = check_owner(&identity);
+  if (status != BESOM_OK || (identity.found && strcmp(identity.owner, s->path) == 0)) return status;
+  status = s->log.update(s->log.ctx, put_identity, &identity);
+  *wrote = status == BESOM_OK;
+  return status;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -114,7 +170,7 @@ static besom_status reserve_record(besom_sidecar *s, size_t size) {
   return BESOM_OK;
 }
 
-static void write_digests(struct byte_writer *w, const struct digest_vector *v) {
+static void sidecar_log_write_digests(struct byte_writer *w, const struct digest_vector *v) {
   for (size_t i = 0; i < v->n; i++) {
     besom__write_u64(w, v->at[i].hi);
     besom__write_u64(w, v->at[i].lo);
@@ -127,9 +183,9 @@ static besom_status number_record(besom_sidecar *s, void *txn) {
   return !s->log.number || s->record_stamp == s->stamp + 1 ? BESOM_OK : BESOM_INCOMPATIBLE;
 }
 
-static besom_status put_record(besom_sidecar *s, void *txn, uint64_t position,
-                               const struct digest_vector *inserts,
-                               const struct digest_vector *removes) {
+static besom_status sidecar_log_put_record(besom_sidecar *s, void *txn, uint64_t position,
+                                           const struct digest_vector *inserts,
+                                           const struct digest_vector *removes) {
   size_t size = HEAD_BYTES + 16 * (inserts->n + removes->n) + 8;
   besom_status status = reserve_record(s, size);
   if (status == BESOM_OK) status = number_record(s, txn);
@@ -140,11 +196,11 @@ static besom_status put_record(besom_sidecar *s, void *txn, uint64_t position,
   besom__write_u64(&w, s->record_stamp);
   besom__write_u32(&w, (uint32_t)inserts->n);
   besom__write_u32(&w, (uint32_t)removes->n);
-  write_digests(&w, inserts);
-  write_digests(&w, removes);
+  sidecar_log_write_digests(&w, inserts);
+  sidecar_log_write_digests(&w, removes);
   besom__write_u64(&w, besom__checksum(s->record, size - 8));
-  struct record_key key = key_of(position);
-  return s->log.put(s->log.ctx, txn, bytes_of(&key), (besom_bytes){s->record, size});
+  struct record_key key = sidecar_log_key_of(position);
+  return s->log.put(s->log.ctx, txn, sidecar_log_bytes_of(&key), (besom_bytes){s->record, size});
 }
 
 /* Removes some records that the checkpoint covers. Its own record stays. */
@@ -152,12 +208,40 @@ static besom_status trim(besom_sidecar *s, void *txn) {
   besom_status status = BESOM_OK;
   s->trimmed_to = s->oldest;
   for (unsigned i = 0; i < TRIMMED_PER_RECORD && s->trimmed_to < s->checkpoint; i++) {
-    struct record_key key = key_of(s->trimmed_to);
-    status = s->log.remove(s->log.ctx, txn, bytes_of(&key));
+    struct record_key key = sidecar_log_key_of(s->trimmed_to);
+    status = s->log.remove(s->log.ctx, txn, sidecar_log_bytes_of(&key));
     if (status != BESOM_OK) return status;
     s->trimmed_to++;
   }
   return status;
+}
+
+struct foreign {
+  const besom_sidecar *s;
+  uint64_t position;
+  bool found;
+};
+
+/* A record of this sidecar is of this transaction, or of one whose outcome is unknown. */
+static besom_status visit_next(void *ctx, const besom_record *record) {
+  struct foreign *foreign = ctx;
+  const besom_sidecar *s = foreign->s;
+  uint64_t position;
+  if (!read_key(record->key, &position) || position != foreign->position) return BESOM_END;
+  uint64_t session = record->value.len >= 8 ? load64(record->value.data) : s->session + 1;
+  foreign->found = session - s->first_session > s->session - s->first_session;
+  return BESOM_END;
+}
+
+/* Whether another sidecar has written to the log: it begins its records where this one would. */
+static besom_status check_alone(besom_sidecar *s, void *txn) {
+  struct foreign foreign = {.s = s, .position = s->position + 1};
+  struct record_key next = sidecar_log_key_of(s->position + 1);
+  besom_status status =
+      s->log.get ? s->log.get(s->log.ctx, txn, sidecar_log_bytes_of(&next), visit_next, &foreign)
+                 : s->log.scan(s->log.ctx, sidecar_log_bytes_of(&next), visit_next, &foreign);
+  if (status != BESOM_OK || !foreign.found) return status;
+  return besom__sidecar_refuse(s, true, "another sidecar has written to the log. Close this one");
 }
 
 /* A second call within a transaction writes the same record again, with more changes. */
@@ -167,8 +251,12 @@ besom_status besom_sidecar_log_to(besom_sidecar *s, void *txn) {
   bool has_news = s->inserts.n + s->removes.n > 0 || s->stamp != s->logged_stamp || s->log.number ||
                   s->is_unknown; /* its record must be replaced */
   if (!has_news) return BESOM_OK;
+  besom_status status = check_alone(s, txn);
+  if (status != BESOM_OK) return status;
+  sidecar_lock(s); /* reports look at the list */
   besom__sidecar_prune_removes(s);
-  besom_status status = put_record(s, txn, s->position + 1, &s->inserts, &s->removes);
+  sidecar_unlock(s);
+  status = sidecar_log_put_record(s, txn, s->position + 1, &s->inserts, &s->removes);
   if (status == BESOM_OK) status = trim(s, txn);
   if (status != BESOM_OK) return status;
   s->logged_inserts = s->inserts.n;
@@ -215,7 +303,7 @@ static besom_digest next_digest(struct byte_reader *r) {
   return digest;
 }
 
-static besom_status apply(struct replay *replay, struct parsed *p) {
+static besom_status sidecar_log_apply(struct replay *replay, struct parsed *p) {
   besom_sidecar *s = replay->s;
   besom_status status = BESOM_OK;
   for (uint32_t i = 0; i < p->inserts && status == BESOM_OK; i++)
@@ -223,6 +311,7 @@ static besom_status apply(struct replay *replay, struct parsed *p) {
   if (status != BESOM_OK) return status;
   for (uint32_t i = 0; i < p->removes; i++)
     besom__sidecar_take_out(s, replay->filter, next_digest(&p->digests));
+  if (s->key_count != UNKNOWN_COUNT) s->key_count += (uint64_t)p->inserts - p->removes;
   s->stats.replayed += (uint64_t)p->inserts + p->removes;
   s->stats.logged += (uint64_t)p->inserts + p->removes;
   return BESOM_OK;
@@ -241,7 +330,7 @@ static besom_status visit_record(void *ctx, const besom_record *record) {
     return replay->continues ? BESOM_OK : BESOM_END;
   }
   if (!is_record || position != s->position + 1 || p.meaning != replay->meaning) return BESOM_END;
-  besom_status status = apply(replay, &p);
+  besom_status status = sidecar_log_apply(replay, &p);
   if (status == BESOM_FULL) return BESOM_END; /* a new filter will be larger */
   if (status != BESOM_OK) return status;
   s->position = position;
@@ -257,13 +346,13 @@ static besom_status visit_oldest(void *ctx, const besom_record *record) {
 }
 
 besom_status besom__sidecar_replay(besom_sidecar *s, besom_filter *f, bool *continues) {
-  struct record_key first = key_of(1);
+  struct record_key first = sidecar_log_key_of(1);
   s->oldest = 1;
-  besom_status found = s->log.scan(s->log.ctx, bytes_of(&first), visit_oldest, s);
+  besom_status found = s->log.scan(s->log.ctx, sidecar_log_bytes_of(&first), visit_oldest, s);
   if (found != BESOM_OK) return found;
   struct replay replay = {.s = s, .filter = f, .meaning = meaning_of_digests(s, f)};
-  struct record_key from = key_of(s->position);
-  besom_status status = s->log.scan(s->log.ctx, bytes_of(&from), visit_record, &replay);
+  struct record_key from = sidecar_log_key_of(s->position);
+  besom_status status = s->log.scan(s->log.ctx, sidecar_log_bytes_of(&from), visit_record, &replay);
   *continues = replay.continues;
   return status;
 }
@@ -275,7 +364,7 @@ struct restart {
   struct digest_vector positions; /* .lo */
 };
 
-static besom_status collect(void *ctx, const besom_record *record) {
+static besom_status sidecar_log_collect(void *ctx, const besom_record *record) {
   struct restart *restart = ctx;
   uint64_t position;
   if (!read_key(record->key, &position)) return BESOM_CORRUPT;
@@ -291,17 +380,18 @@ static besom_status replace_all(void *ctx, void *txn) {
   besom_sidecar *s = restart->s;
   const struct digest_vector none = {0};
   for (size_t i = 0; i < restart->positions.n; i++) {
-    struct record_key key = key_of(restart->positions.at[i].lo);
-    besom_status status = s->log.remove(s->log.ctx, txn, bytes_of(&key));
+    struct record_key key = sidecar_log_key_of(restart->positions.at[i].lo);
+    besom_status status = s->log.remove(s->log.ctx, txn, sidecar_log_bytes_of(&key));
     if (status != BESOM_OK) return status;
   }
-  return put_record(s, txn, s->position, &none, &none);
+  return sidecar_log_put_record(s, txn, s->position, &none, &none);
 }
 
 besom_status besom__sidecar_restart_log(besom_sidecar *s) {
   struct restart restart = {.s = s};
-  struct record_key from = key_of(0);
-  besom_status status = s->log.scan(s->log.ctx, bytes_of(&from), collect, &restart);
+  struct record_key from = sidecar_log_key_of(0);
+  besom_status status =
+      s->log.scan(s->log.ctx, sidecar_log_bytes_of(&from), sidecar_log_collect, &restart);
   uint64_t last = restart.positions.n ? restart.positions.at[restart.positions.n - 1].lo : 0;
   if (last > UINT64_MAX / 2) last = 0; /* of a damaged key */
   if (status == BESOM_OK) {

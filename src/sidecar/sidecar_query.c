@@ -5,14 +5,14 @@
 bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t len) {
   if (!s) return true;
   sidecar_lock_shared(s);
-  bool yes = besom_contains(s->filter, key, len);
+  bool yes = s->displaced || besom_contains(s->filter, key, len);
   sidecar_unlock(s);
   return yes;
 }
 
 /* The filter has all keys of the state with this stamp. */
 static bool is_complete_for(const besom_sidecar *s, uint64_t stamp) {
-  return stamp >= s->oldest_snapshot && stamp <= s->stamp;
+  return !s->displaced && stamp >= s->oldest_snapshot && stamp <= s->stamp;
 }
 
 bool besom_sidecar_may_contain_at(const besom_sidecar *s, const void *key, size_t len,
@@ -29,6 +29,8 @@ besom_status besom_sidecar_may_contain_many(const besom_sidecar *s, const besom_
   if (!s) return BESOM_INVALID;
   sidecar_lock_shared(s);
   besom_status status = besom_contains_many(s->filter, keys, n, bitmap);
+  if (status == BESOM_OK && s->displaced)
+    for (size_t i = 0; i < n; i++) bitmap[i / 64] |= UINT64_C(1) << i % 64;
   sidecar_unlock(s);
   return status;
 }
@@ -54,18 +56,31 @@ static besom_status check_not_inserted(const besom_sidecar *s, besom_digest dige
   return BESOM_OK;
 }
 
+/* The open transaction takes the key out. An exception would keep its fingerprint from being
+   removed. The list is short, or a report is refused: that costs a read at most. */
+static bool may_be_taken_out(const besom_sidecar *s, besom_digest digest) {
+  enum { SEARCHED = 4096 };
+  if (s->removes.n > SEARCHED) return true;
+  for (size_t i = 0; i < s->removes.n; i++)
+    if (s->removes.at[i].hi == digest.hi && s->removes.at[i].lo == digest.lo) return true;
+  return false;
+}
+
 /* What a thread reads in its own write transaction may be undone: a key that is absent there can be
    a member. */
-static besom_status adapt(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
-  if (atomic_load(&s->saving) || (s->is_open && pthread_equal(s->writer, pthread_self())))
+static besom_status sidecar_adapt(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
+  if (s->displaced || atomic_load(&s->saving) ||
+      (s->is_open && pthread_equal(s->writer, pthread_self())))
     return BESOM_BUSY;
-  besom_status status = check_not_inserted(s, besom_hash(s->filter, key, len), point);
+  besom_digest digest = besom_hash(s->filter, key, len);
+  if (may_be_taken_out(s, digest)) return BESOM_BUSY;
+  besom_status status = check_not_inserted(s, digest, point);
   return status == BESOM_OK ? besom_adapt(s->filter, key, len) : status;
 }
 
 /* stamp: of the snapshot that was read, or NULL. */
-static besom_status report(besom_sidecar *s, const void *key, size_t len, uint64_t point,
-                           const uint64_t *stamp) {
+static besom_status sidecar_report(besom_sidecar *s, const void *key, size_t len, uint64_t point,
+                                   const uint64_t *stamp) {
   if (!s || (!key && len)) return BESOM_INVALID;
   if (atomic_load(&s->saving)) return BESOM_BUSY; /* does not wait, and does not make others wait */
   sidecar_lock(s);
@@ -73,7 +88,7 @@ static besom_status report(besom_sidecar *s, const void *key, size_t len, uint64
   if (point > s->inserted)
     status = BESOM_INVALID;
   else if (!stamp || is_complete_for(s, *stamp))
-    status = adapt(s, key, len, point);
+    status = sidecar_adapt(s, key, len, point);
   bool accepted = status == BESOM_OK || status == BESOM_EVICTED;
   s->changed |= accepted;
   s->stats.reports += accepted;
@@ -84,14 +99,14 @@ static besom_status report(besom_sidecar *s, const void *key, size_t len, uint64
 }
 
 besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
-  return report(s, key, len, point, NULL);
+  return sidecar_report(s, key, len, point, NULL);
 }
 
 /* A key that is absent in a later state may be in one that the filter is asked for: nobody told of
    its removal yet. */
 besom_status besom_sidecar_report_at(besom_sidecar *s, const void *key, size_t len, uint64_t point,
                                      uint64_t stamp) {
-  return report(s, key, len, point, &stamp);
+  return sidecar_report(s, key, len, point, &stamp);
 }
 
 /* ------------------------------------------------------------------ statistics */
@@ -127,6 +142,14 @@ besom_status besom_sidecar_stats_sized(const besom_sidecar *s, besom_sidecar_sta
   all.expected_fpr = filter.expected_fpr;
   besom_copy_struct(stats, size, &all, sizeof all);
   return BESOM_OK;
+}
+
+const char *besom_sidecar_problem(const besom_sidecar *s) {
+  if (!s) return NULL;
+  sidecar_lock_shared(s);
+  const char *problem = s->problem;
+  sidecar_unlock(s);
+  return problem;
 }
 
 const besom_filter *besom_sidecar_filter(const besom_sidecar *s) {

@@ -1,6 +1,6 @@
 #include "store/sorted_map.h"
 
-#include "core/memory.h"
+#include "core/system/memory.h"
 
 /* Per level, the link to the first entry whose key is not less. */
 struct path {

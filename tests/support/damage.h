@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "file/container.h"
+#include "support/checksums.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
@@ -26,7 +26,7 @@ static inline besom_filter *load_damaged(const memory_sink *saved, random_stream
   for (size_t i = 0; i <= round % 3; i++)
     bytes[random_below(random, round % 4 && saved->len > 2000 ? 2000 : saved->len)] ^=
         (uint8_t)(1 << random_below(random, 8));
-  besom__container_fix_checksums(bytes, saved->len);
+  fix_checksums(bytes, saved->len);
   if (besom_load(bytes, saved->len, NULL, &f) == BESOM_OK) {
     memory_sink again;
     memory_sink_init(&again);

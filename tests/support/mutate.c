@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../../src/file/container.h"
+#include "support/checksums.h"
 
 enum { HEADER = 64, ROW = 32, KIND = 16, LENGTH = 32, SECTION_ALIGNMENT = 64 };
 
@@ -180,6 +180,6 @@ size_t mutate_container(uint8_t *data, size_t len, random_stream *random, bool *
   if (length == 0) len = change_length(data, len, random);
   if (length == 1 || length == 2) len = resize_section(data, len, random);
   *repaired = random_below(random, 16) > 0;
-  if (*repaired) besom__container_fix_checksums(data, len);
+  if (*repaired) fix_checksums(data, len);
   return len;
 }

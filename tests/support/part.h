@@ -1,5 +1,5 @@
 /*
- * part.h - the arguments of a program that is a part of the soak test (tests/soak/soak.py):
+ * part.h - the arguments of a program that is a part of the soak test (tests/quality/soak/soak.py):
  *
  *     PROGRAM --seed S --amount N [--NAME VALUE]...
  *

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/bits.h"
-#include "file/container.h"
+#include "support/checksums.h"
 #include "support/memory_sink.h"
 
 static void assert_ok(besom_status status) {
@@ -48,7 +48,7 @@ static uint8_t *parameter(memory_sink *sink, size_t offset) {
 /* The status of loading the file after its checksums have been repaired. */
 static besom_status load_status(memory_sink *sink) {
   besom_filter *f = NULL;
-  besom__container_fix_checksums(sink->data, sink->len);
+  fix_checksums(sink->data, sink->len);
   besom_status status = besom_load(sink->data, sink->len, NULL, &f);
   besom_free(f);
   return status;
@@ -97,7 +97,7 @@ static void no_bit_makes_an_unsound_filter(void **state) {
   for (size_t i = 0; i < 8 * len; i++) {
     besom_filter *f = NULL;
     sink.data[bits + i / 8] ^= (uint8_t)(1 << (i % 8));
-    besom__container_fix_checksums(sink.data, sink.len);
+    fix_checksums(sink.data, sink.len);
     if (besom_load(sink.data, sink.len, NULL, &f) == BESOM_OK) {
       sound++;
       assert_ok(besom_validate(f, NULL));

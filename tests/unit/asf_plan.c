@@ -8,9 +8,10 @@
 
 #include <cmocka.h>
 
-#include "layered/asf_plan.h"
+#include "papers/adaptive_stacked/asf_plan.h"
 
-#include "layered/stack_plan.h"
+#include "kinds.h"
+#include "stacked/stack_plan.h"
 #include "support/heap.h"
 #include "support/zipf_sampler.h"
 
@@ -43,7 +44,7 @@ static void what_is_seen_is_foretold(void **state) {
 }
 
 static const struct besom_kind *bloom(void) {
-  return besom__kind_named("bloom");
+  return besom__in_this_build(&besom__bloom);
 }
 
 static double rate_of(const struct layer_costs *costs, double bits) {

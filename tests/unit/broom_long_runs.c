@@ -2,7 +2,7 @@
  * broom with runs that are longer than a step: a round redraws such a run at once, with memory of
  * the filter's allocator. If there is none, the report or the insert fails and changes nothing.
  */
-#include "quotient/slot_meta.h"
+#include "papers/telescoping/slot_meta.h"
 #include "slot_meta_subject.h"
 #include "support/failing_allocator.h"
 #include "support/saved_filters.h"

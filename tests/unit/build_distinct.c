@@ -2,7 +2,7 @@
  * Building from a source of unknown size, each key once: the same filter as with a known capacity,
  * also when short entries are ambiguous and the source is read again; every failure leaves nothing.
  */
-#include "build_distinct.h"
+#include "build/build_distinct.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The cache of false positives: who stays, who goes, and that it finds what it has. */
-#include "layered/cache.h"
+#include "papers/cached/cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/memory.h"
+#include "core/system/memory.h"
 #include "support/failing_allocator.h"
 #include "support/keys.h"
 

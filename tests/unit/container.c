@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/sections.h"
+#include "support/checksums.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
@@ -112,7 +113,7 @@ static besom_status load_changed(const uint8_t *data, size_t len, size_t at, uns
   uint8_t *changed = heap_array(len, 1);
   memcpy(changed, data, len);
   put_number(changed + at, size, number);
-  besom__container_fix_checksums(changed, len);
+  fix_checksums(changed, len);
   besom_status status = load(changed, len);
   free(changed);
   return status;
@@ -202,7 +203,7 @@ static void check_repair(uint8_t *data, size_t len, const char *kind) {
   memset(spoilt + CHECKSUM_AT, 0xff, 8);
   for (unsigned i = 0; i < sections_in(data); i++) memset(row_of(spoilt, i) + 24, 0xff, 8);
   assert_int_equal(load(spoilt, len), BESOM_CORRUPT);
-  besom__container_fix_checksums(spoilt, len);
+  fix_checksums(spoilt, len);
   assert_memory_equal(spoilt, data, len);
   assert_int_equal(load(spoilt, len), BESOM_OK);
   free(spoilt);
@@ -219,9 +220,10 @@ static void repairing_restores_every_checksum(void **state) {
 static void check_version(uint8_t *data, size_t len, const char *kind) {
   (void)kind;
   assert_int_equal(load_changed(data, len, 8, 4, 0), BESOM_CORRUPT);
-  assert_int_equal(load_changed(data, len, 8, 4, 2), BESOM_NEWER_VERSION);
+  assert_int_equal(load_changed(data, len, 8, 4, 2), BESOM_CORRUPT); /* neither set nor labels */
+  assert_int_equal(load_changed(data, len, 8, 4, 3), BESOM_NEWER_VERSION);
   assert_int_equal(load_changed(data, len, 8, 4, UINT32_MAX), BESOM_NEWER_VERSION);
-  data[8] = 2;
+  data[8] = 3;
   memset(data + 12, 0xff, len - 12); /* a later version may have another header */
   assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
 }
@@ -236,11 +238,11 @@ static void check_kind(uint8_t *data, size_t len, const char *kind) {
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     memcpy(data + KIND_AT, names[i], 16);
     assert_int_equal(load(data, len), BESOM_CORRUPT); /* because of its checksum */
-    besom__container_fix_checksums(data, len);
+    fix_checksums(data, len);
     assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
   }
   memset(data + KIND_AT, 'x', 16); /* as long as a name can be */
-  besom__container_fix_checksums(data, len);
+  fix_checksums(data, len);
   assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
   memset(data + KIND_AT, 0, 16);
   memcpy(data + KIND_AT, kind, strlen(kind));
@@ -306,7 +308,7 @@ static void check_places(uint8_t *data, size_t len, const char *kind) {
   for (unsigned more = 1; more <= 130; more += 43) { /* bytes after the last section */
     uint8_t *longer = heap_array(len + more, 1);
     memcpy(longer, data, len);
-    besom__container_fix_checksums(longer, len + more);
+    fix_checksums(longer, len + more);
     assert_int_equal(load(longer, len + more), BESOM_CORRUPT);
     free(longer);
   }
@@ -342,7 +344,7 @@ static uint8_t *with_section(const uint8_t *data, size_t len, uint32_t tag, size
   put_number(row_of(made, n), 4, tag);
   put_number(row_of(made, n) + 8, 8, extra_at);
   put_number(row_of(made, n) + 16, 8, 8);
-  besom__container_fix_checksums(made, *longer);
+  fix_checksums(made, *longer);
   return made;
 }
 

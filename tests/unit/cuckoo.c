@@ -329,7 +329,7 @@ static void fill_until_full(besom_filter *f) {
   }
   assert_true(n > 300);
   assert_int_equal(f->items, n);
-  assert_null(f->kind->validate(f));
+  assert_null(f->kind->file->validate(f));
   for (size_t i = 0; i < n; i++) assert_true(besom_contains_digest(f, inserted[i]));
   free(before);
 }

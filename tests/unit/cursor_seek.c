@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "besom.h"
-#include "quotient/cursor.h"
 #include "quotient/quotient_filter.h"
+#include "quotient/table/cursor.h"
 #include "support/keys.h"
 
 enum { SLOTS = 1024 };

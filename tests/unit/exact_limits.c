@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "quotient/aqf.h"
+#include "quotient/aqf/aqf.h"
 #include "quotient/quotient_filter.h"
-#include "quotient/yesno_table.h"
+#include "quotient/yesno/yesno_table.h"
 #include "support/heap.h"
 #include "support/keys.h"
 
@@ -123,7 +123,7 @@ static void a_store_that_fills_the_filter_can_be_loaded(void **state) {
         for (uint64_t k = 0; k < all.n; k++)
           all.digests[k] = besom_hash_u64(f, key_u64(MEMBERS, k));
         qsort(all.digests, all.n, sizeof *all.digests, compare_digests);
-        besom_status status = f->kind->bulk_load(f, &(struct digest_walk){walk_array, &all});
+        besom_status status = f->kind->store->bulk_load(f, &(struct digest_walk){walk_array, &all});
         assert_int_equal(status, more ? BESOM_FULL : BESOM_OK);
         for (uint64_t k = 0; k < all.n && !more; k++)
           assert_true(besom_contains_digest(f, all.digests[k]));

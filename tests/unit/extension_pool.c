@@ -1,5 +1,5 @@
 /* The extension pool: it returns what was written, block by block, and takes exactly what fits. */
-#include "quotient/extension_pool.h"
+#include "papers/telescoping/extension_pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

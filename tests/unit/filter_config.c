@@ -81,7 +81,9 @@ static void a_member_out_of_range_is_named(void **state) {
       {"reserve", {.capacity = 10, .reserve = 0.51}},
       {"reserve", {.capacity = 10, .reserve = NAN}},
       {"no_capacity", {.capacity = 10, .no_capacity = TOO_MANY}},
-      {"flags", {.capacity = 10, .flags = BESOM_DISTINCT << 1}},
+      {"flags", {.capacity = 10, .flags = BESOM_SET << 1}},
+      {"set", {.capacity = 10, .flags = BESOM_SET | BESOM_CONCURRENT}},
+      {"repeated", {.capacity = 10, .flags = BESOM_SET, .repeated = 0.5}},
       {"flags", {.capacity = 10, .flags = UINT32_MAX}},
       {"allocator", {.capacity = 10, .allocator = &nothing}},
       {"allocator", {.capacity = 10, .allocator = &no_release}},
@@ -148,7 +150,6 @@ static void what_a_kind_does_not_take_is_named(void **state) {
     besom_config config;
   } bad[] = {
       {"value_bits", {.kind = "bloom", .capacity = 100, .value_bits = 3}},
-      {"reserve", {.kind = "bloom", .capacity = 100, .reserve = 0.1}},
       {"slots", {.kind = "bloom", .slots = 1000}},
       {"width", {.kind = "aqf", .slots = 1000, .width = 1}},
       {"fpr", {.kind = "cf", .capacity = 100, .fpr = 1e-300}},
@@ -159,6 +160,8 @@ static void what_a_kind_does_not_take_is_named(void **state) {
     assert_refused(&bad[i].config, BESOM_INVALID, bad[i].word);
   assert_refused(&(besom_config){.kind = "bloom", .capacity = 9, .flags = BESOM_CONCURRENT},
                  BESOM_UNSUPPORTED, "bloom");
+  assert_refused(&(besom_config){.kind = "taf", .capacity = 9, .flags = BESOM_SET},
+                 BESOM_UNSUPPORTED, "set");
 }
 
 /* A large filter is not made: the check takes no memory of that size. */
@@ -189,6 +192,7 @@ static besom_config random_config(random_stream *random) {
   if (random_below(random, 6) == 0) c.reserve = (double)random_below(random, 60) / 100;
   if (random_below(random, 8) == 0) c.no_capacity = random_below(random, 100);
   if (random_below(random, 8) == 0) c.flags = BESOM_CONCURRENT;
+  if (random_below(random, 8) == 0) c.flags = BESOM_SET;
   static const char *const options[] = {"isa=portable", "heads=no", "tombstones=yes", "base=qf"};
   if (random_below(random, 8) == 0) c.options = options[random_below(random, 4)];
   return c;

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <regex.h>
 
-#include "core/memory.h"
-#include "layered/group_rule.h"
+#include "core/system/memory.h"
+#include "lists/group_rule.h"
 #include "support/keys.h"
 
 static besom_status rule_of(const char *text, struct group_rule *rule) {

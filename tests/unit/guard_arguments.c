@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "../stores/array_db.h"
 #include "besom_guard.h"
+#include "store/array_db.h"
 #include "support/keys.h"
 
 static const uint8_t seed[16] = "of all guards";

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "../stores/array_db.h"
 #include "besom_store.h"
+#include "store/array_db.h"
 #include "support/keys.h"
 
 /* A store whose commits, and the reads of lists after them, fail on demand: in memory, or over a

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "../stores/array_db.h"
 #include "besom_guard.h"
+#include "store/array_db.h"
 #include "support/failing_allocator.h"
 #include "support/keys.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../stores/array_db.h"
 #include "besom_store.h"
+#include "store/array_db.h"
 #include "support/keys.h"
 
 static besom_guard_statistics stats_of(const besom_guard *g) {

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "../stores/array_db.h"
 #include "besom_store.h"
+#include "store/array_db.h"
 #include "support/keys.h"
 
 enum { MEMBER_KEYS = 150, ROUNDS = 6 };

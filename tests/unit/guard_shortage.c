@@ -339,44 +339,45 @@ static void a_rekey_that_fails_to_start_is_pending(void **state) {
 }
 
 /* A guard with more records than a transaction moves. */
-static subject *large_subject(besom_durability durability) {
-  guard_setup setup = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01, .seed = seed},
-                       .guard = {.durability = durability, .step_ns = UINT64_MAX}};
+static subject *large_subject(besom_durability durability, uint64_t records) {
+  guard_setup setup = {
+      .filter = {.kind = "aqf", .capacity = records + 1000, .fpr = 0.01, .seed = seed},
+      .guard = {.durability = durability, .step_ns = UINT64_MAX}};
   subject *s = open_subject(&setup);
   assert_int_equal(besom_guard_begin(s->guard), BESOM_OK);
-  for (uint64_t i = 0; i < 9000; i++)
+  for (uint64_t i = 0; i < records; i++)
     assert_int_equal(besom_guard_put_u64(s->guard, i, &i, 8, 0), BESOM_OK);
   assert_int_equal(besom_guard_commit(s->guard), BESOM_OK);
   assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
   return s;
 }
 
-static void close_large_subject(subject *s) {
-  for (uint64_t i = 0; i < 9000; i++)
+static void close_large_subject(subject *s, uint64_t records) {
+  for (uint64_t i = 0; i < records; i++)
     assert_int_equal(besom_guard_get_u64(s->guard, i, NULL), BESOM_OK);
   subject_close(s);
   free(s);
 }
 
-/* One call migrates as much as it is asked for, in commits of some thousand records. */
+/* One call migrates as much as it is asked for, in commits of 16,384 records. */
 static void a_large_step_is_several_commits(void **state) {
   (void)state;
   for (besom_durability level = BESOM_DURABLE_PUT; level <= BESOM_DURABLE_SYNC; level++) {
-    subject *s = large_subject(level);
+    subject *s = large_subject(level, 36000);
     unsigned commits = s->store.commits;
     bool finished;
     assert_int_equal(besom_guard_step(s->guard, UINT64_MAX, &finished), BESOM_OK);
     assert_true(finished);
     assert_int_equal(s->store.commits - commits, 3 + 1); /* and the end of the migration */
     assert_int_equal(s->store.nondurable_commits, 0);
-    close_large_subject(s);
+    close_large_subject(s, 36000);
   }
 }
 
 /* The transaction is in memory, and an abort has to undo it. */
 static void a_batch_moves_some_thousand_records_at_most(void **state) {
   (void)state;
-  subject *s = large_subject(BESOM_DURABLE_BATCH);
+  subject *s = large_subject(BESOM_DURABLE_BATCH, 9000);
   for (unsigned keep = 0; keep < 2; keep++) {
     uint64_t before = stats_of(s).step_items;
     assert_int_equal(besom_guard_begin(s->guard), BESOM_OK);
@@ -386,7 +387,7 @@ static void a_batch_moves_some_thousand_records_at_most(void **state) {
     assert_int_equal(keep ? besom_guard_commit(s->guard) : besom_guard_abort(s->guard), BESOM_OK);
     assert_int_equal(stats_of(s).keys, 9000);
   }
-  close_large_subject(s);
+  close_large_subject(s, 9000);
 }
 
 /* ------------------------------------------------------------------ the size of the filter */

@@ -1,6 +1,7 @@
 /* One writer, many readers: answers are exact while the writer works, and the writer adapts to what
    readers queue. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -226,7 +227,8 @@ static void the_writer_adapts_to_queued_false_positives(void **state) {
   besom_store *store;
   besom_guard *g;
   besom_config filter = {.kind = "aqf", .slots = 200, .width = 2, .reserve = 0.3};
-  besom_guard_config config = {.filter = &filter, .threads = true};
+  /* Without memory for exceptions. */
+  besom_guard_config config = {.filter = &filter, .threads = true, .max_filter_bytes = 1};
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   for (uint64_t i = 0; i < 80; i++)
@@ -247,7 +249,7 @@ static void the_writer_adapts_to_queued_false_positives(void **state) {
   for (unsigned more = 0; more < 2000; more++) /* more than the queue can hold */
     assert_int_equal(besom_guard_get_u64(g, absent(1000 + more), NULL), BESOM_NOT_FOUND);
   for (unsigned more = 0; more < 60000; more++)
-    (void)besom_guard_get_u64(g, absent(5000 + more % 3000), NULL);
+    (void)besom_guard_get_u64(g, absent(5000 + more), NULL);
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queue_drops > 0);
   assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
@@ -285,8 +287,150 @@ static void queued_digests_of_an_old_hash_are_dropped(void **state) {
   assert_int_equal(besom_guard_close(g), BESOM_OK);
 }
 
+/* ------------------------------------------------------------------ fronts */
+
+enum { FRONT_KEYS = 1000, FRONT_QUERIES = 60000 };
+
+static void *attack(void *ctx) {
+  shared *s = ctx;
+  static atomic_uint next;
+  for (uint64_t i = 0; i < FRONT_QUERIES; i++) {
+    uint64_t key = absent(atomic_fetch_add(&next, 1));
+    if (besom_guard_get_u64(s->guard, key, NULL) != BESOM_NOT_FOUND) atomic_fetch_add(&s->wrong, 1);
+    if (i % 4 == 0 && besom_guard_get_u64(s->guard, steady(i % FRONT_KEYS), NULL) != BESOM_OK)
+      atomic_fetch_add(&s->wrong, 1);
+  }
+  return NULL;
+}
+
+/* Readers make fronts, ask them and replace them, while a writer puts, deletes and aborts. Members
+   are found at any time. */
+static void readers_replace_fronts_beside_a_writer(void **state) {
+  (void)state;
+  shared s = {.guard = NULL};
+  besom_store *store;
+  pthread_t readers[READERS];
+  besom_config filter = {.kind = "aqf", .capacity = FRONT_KEYS + CHANGING, .fpr = 1.0 / 16};
+  besom_guard_config config = {.filter = &filter, .threads = true, .rekey_at = 2};
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &s.guard), BESOM_OK);
+  for (uint64_t i = 0; i < FRONT_KEYS; i++) put(&s, steady(i));
+  for (unsigned i = 0; i < READERS; i++)
+    assert_int_equal(pthread_create(&readers[i], NULL, attack, &s), 0);
+  for (uint64_t i = 0; i < 400; i++) {
+    uint64_t key = changing(i % CHANGING);
+    put(&s, key);
+    assert_int_equal(besom_guard_get_u64(s.guard, key, NULL), BESOM_OK);
+    if (i % 50 == 0) {
+      assert_int_equal(besom_guard_begin(s.guard), BESOM_OK);
+      assert_int_equal(besom_guard_delete_u64(s.guard, key), BESOM_OK);
+      assert_int_equal(besom_guard_abort(s.guard), BESOM_OK);
+    }
+    assert_int_equal(besom_guard_get_u64(s.guard, key, NULL), BESOM_OK);
+    assert_int_equal(besom_guard_delete_u64(s.guard, key), BESOM_OK);
+    for (unsigned pause = 0; pause < 20; pause++) sched_yield();
+  }
+  for (unsigned i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
+  assert_int_equal(atomic_load(&s.wrong), 0);
+  assert_int_equal(besom_guard_close(s.guard), BESOM_OK);
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+/* A store whose disk answers when it is told to. */
+static struct stuck {
+  besom_store_ops ops, real;
+  besom_guard *guard;
+  atomic_bool blocks, blocked;
+} stuck;
+
+static void wait_while_blocked(void) {
+  atomic_store(&stuck.blocked, true);
+  while (atomic_load(&stuck.blocks)) sched_yield();
+  atomic_store(&stuck.blocked, false);
+}
+
+static besom_status stuck_commit(besom_store *store, bool durable) {
+  wait_while_blocked();
+  return stuck.real.commit(store, durable);
+}
+
+static besom_status failing_sync(besom_store *store) {
+  (void)store;
+  return BESOM_DISK_FULL;
+}
+
+static besom_status stuck_recover(besom_store *store) {
+  (void)store;
+  wait_while_blocked();
+  return BESOM_DISK_FULL;
+}
+
+static besom_status stuck_visit(void *ctx, besom_bytes key, besom_bytes value) {
+  (void)ctx, (void)key, (void)value;
+  wait_while_blocked();
+  return BESOM_END;
+}
+
+static void *put_stuck(void *unused) {
+  assert_int_equal(besom_guard_put_u64(stuck.guard, 1000, "v", 1, 0), BESOM_OK);
+  return unused;
+}
+
+static void *sync_stuck(void *unused) {
+  assert_int_equal(besom_guard_sync(stuck.guard), BESOM_DISK_FULL);
+  return unused;
+}
+
+static void *scan_stuck(void *unused) {
+  besom_bytes none = {NULL, 0};
+  besom_guard_scan(stuck.guard, none, none, stuck_visit, NULL);
+  return unused;
+}
+
+/* While a commit, the reopening of the store, or a scan that a writer waits for takes long,
+   statistics and health are told at once. */
+static void statistics_wait_for_no_disk(void **state) {
+  (void)state;
+  besom_store *store;
+  besom_config filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01};
+  besom_guard_config config = {.filter = &filter, .threads = true};
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  stuck.real = stuck.ops = *store->ops;
+  stuck.ops.commit = stuck_commit;
+  stuck.ops.sync = failing_sync;
+  stuck.ops.recover = stuck_recover;
+  store->ops = &stuck.ops;
+  assert_int_equal(besom_guard_open(&config, store, &stuck.guard), BESOM_OK);
+  for (uint64_t i = 0; i < 100; i++) put(&(shared){.guard = stuck.guard}, steady(i));
+  void *(*const works[])(void *) = {put_stuck, sync_stuck, scan_stuck};
+  for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+    pthread_t thread, writer;
+    besom_guard_statistics stats;
+    besom_health health;
+    atomic_store(&stuck.blocks, true);
+    assert_int_equal(pthread_create(&thread, NULL, works[i], NULL), 0);
+    while (!atomic_load(&stuck.blocked)) sched_yield();
+    bool scans = works[i] == scan_stuck;
+    if (scans) assert_int_equal(pthread_create(&writer, NULL, put_stuck, NULL), 0);
+    for (unsigned k = 0; k < 20; k++) {
+      assert_int_equal(besom_guard_stats(stuck.guard, &stats), BESOM_OK);
+      assert_true(stats.keys >= 100 && stats.keys <= 101 && stats.filter_bytes > 0);
+      assert_int_equal(besom_guard_health(stuck.guard, &health, NULL), BESOM_OK);
+      if (scans) sched_yield(); /* the writer begins to wait at some time */
+    }
+    atomic_store(&stuck.blocks, false);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    if (scans) assert_int_equal(pthread_join(writer, NULL), 0);
+  }
+  store->ops = &stuck.real;
+  assert_int_equal(besom_guard_close(stuck.guard), BESOM_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(readers_replace_fronts_beside_a_writer),
+      cmocka_unit_test(statistics_wait_for_no_disk),
       cmocka_unit_test(readers_get_exact_answers_beside_the_writer),
       cmocka_unit_test(readers_get_exact_answers_on_a_full_disk),
       cmocka_unit_test(the_writer_adapts_to_queued_false_positives),

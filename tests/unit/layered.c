@@ -94,6 +94,30 @@ static void a_chain_keeps_the_rate_however_long_it_gets(void **state) {
   free(keys);
 }
 
+/* Each further layer has twice the memory: copies of one key must not make the chain longer. */
+static void a_chain_holds_as_many_copies_of_a_key_as_its_base(void **state) {
+  (void)state;
+  static const char *const bases[] = {"base=cf", "base=vacuum"};
+  for (size_t b = 0; b < 2; b++)
+    for (size_t others = 0; others <= 3000; others += 3000) {
+      besom_filter *f = make("scaling", bases[b], 1000, 1.0 / 1024, NULL);
+      for (size_t i = 0; i < others; i++)
+        assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+      uint64_t key = key_u64(MORE_MEMBERS, 0), copies = 0, bytes = stats_of(f).bytes, n = 0;
+      uint64_t many[120];
+      while (besom_insert_u64(f, key) == BESOM_OK) copies++;
+      for (size_t i = 0; i < 120; i++) many[i] = key;
+      assert_int_equal(copies, 8);
+      assert_int_equal(besom_insert_many_u64(f, many, 120, NULL), BESOM_FULL);
+      assert_int_equal(besom_insert_count(f, &key, sizeof key, 9), BESOM_FULL);
+      assert_int_equal(besom_count_u64(f, key, &n), BESOM_OK);
+      assert_int_equal(n, 8);
+      assert_int_equal(stats_of(f).bytes, bytes);
+      assert_holds(f, others);
+      besom_free(f);
+    }
+}
+
 static void long_chains_are_saved_and_opened(void **state) {
   (void)state;
   enum { KEYS = 5000 };
@@ -180,7 +204,7 @@ static void a_chain_does_what_its_base_does(void **state) {
     assert_int_equal(besom_insert_u64(plain, key_u64(MEMBERS, i)), BESOM_OK);
   assert_int_equal(stats_of(plain).keys, items);
   assert_int_equal(besom_count_u64(plain, 1, &n), BESOM_UNSUPPORTED);
-  assert_int_equal(besom_adapt_u64(plain, 1), BESOM_UNSUPPORTED);
+  assert_int_equal(besom_adapt_u64(plain, 1), BESOM_OK);
   besom_free(adaptive);
   besom_free(plain);
 }
@@ -330,6 +354,7 @@ static void impossible_bases_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_keeps_the_rate_however_long_it_gets),
+      cmocka_unit_test(a_chain_holds_as_many_copies_of_a_key_as_its_base),
       cmocka_unit_test(long_chains_are_saved_and_opened),
       cmocka_unit_test(no_memory_for_a_layer_is_a_status),
       cmocka_unit_test(a_chain_does_what_its_base_does),

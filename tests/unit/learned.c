@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "besom.h"
-#include "layered/learned_plan.h"
+#include "papers/learned/learned_plan.h"
 #include "support/damage.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"

@@ -1,6 +1,6 @@
 /* The default allocator, on both sides of the size from which it maps pages. */
 #define _DEFAULT_SOURCE /* sysconf */
-#include "core/memory.h"
+#include "core/system/memory.h"
 
 #include <setjmp.h>
 #include <stdalign.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/huge_pages.h"
+#include "core/system/huge_pages.h"
 
 #define MIB ((size_t)1 << 20)
 

@@ -2,7 +2,7 @@
  * Multislot fingerprints against a model: for every quotient the list of what was written, in
  * order. After each change the table is checked and everything is read again.
  */
-#include "quotient/multislot.h"
+#include "quotient/fingerprint/multislot.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "core/address.h"
-#include "quotient/cursor.h"
-#include "quotient/walk.h"
+#include "quotient/table/cursor.h"
+#include "quotient/table/walk.h"
 #include "support/heap.h"
 #include "support/keys.h"
 

@@ -4,6 +4,8 @@
  */
 #include "slot_meta_subject.h"
 
+#include <stdio.h>
+
 #include "besom_guard.h"
 #include "besom_store.h"
 
@@ -32,16 +34,16 @@ static size_t report(subject *s, uint64_t key) {
 }
 
 /*
- * A report in the published form changes one match. A new selector matches again with probability
+ * A report in the published form changes every match. A new selector matches again with probability
  * 2^-width; an extension never does. By default all matches are gone.
  */
-static void a_report_changes_the_first_match(void **state) {
+static void a_report_changes_every_match(void **state) {
   (void)state;
   enum { SLOTS = 1 << 12, WIDTH = 4 };
   for (size_t k = 0; k < BROOM; k++)
     for (size_t published = 0; published < 2; published++) {
       subject s;
-      size_t left = 0, reported = 0, unlucky = 0;
+      size_t left = 0, reported = 0, matches = 0;
       subject_open(&s, kinds[k], SLOTS, WIDTH, published ? "form=published" : NULL);
       fill(&s, SLOTS / 2);
       for (uint64_t i = 0; i < SLOTS; i++) {
@@ -50,16 +52,29 @@ static void a_report_changes_the_first_match(void **state) {
         if (!before || counter_of(s.f, "rebuilds")) continue;
         size_t after = report(&s, key);
         if (counter_of(s.f, "rebuilds")) continue;
-        assert_true(!published || after == before - 1 || (k != EXAF && after == before));
-        unlucky += after == before;
         left += after;
+        matches += before;
         reported++;
       }
-      assert_true(reported > 50);
-      assert_true(published ? left > 0 : left == 0);
-      assert_true(unlucky < reported / 5);
+      assert_true(reported > 50 && matches > reported);
+      assert_true(published && k != EXAF ? left > 0 && left < matches / 6 : left == 0);
       subject_close(&s);
     }
+}
+
+/* Another key of the run may match a member first. */
+static void a_member_is_never_reported(void **state) {
+  (void)state;
+  for (size_t k = 0; k < BROOM; k++) {
+    subject s;
+    subject_open(&s, kinds[k], 1 << 10, 4, "form=published");
+    fill(&s, 900);
+    for (uint64_t i = 0; i < 900; i++)
+      assert_int_equal(besom_adapt_u64(s.f, key_u64(MEMBERS, i)), BESOM_IS_MEMBER);
+    assert_int_equal(counter_of(s.f, "extended"), 0);
+    assert_none_lost(&s);
+    subject_close(&s);
+  }
 }
 
 /* Reported until it is denied, a key stays denied until its block is full. */
@@ -119,6 +134,32 @@ static void a_file_keeps_the_form(void **state) {
   }
 }
 
+/*
+ * Files that version 0.2 wrote with form=published: their code was another one. 360 slots of the
+ * keys 0 to 359; false positives among 500 keys were reported.
+ */
+static void files_of_earlier_versions_answer_alike(void **state) {
+  (void)state;
+  static const struct {
+    const char *kind;
+    size_t yes;
+  } files[] = {{"taf", 128}, {"exaf", 122}};
+  for (size_t i = 0; i < 2; i++) {
+    besom_filter *f = NULL;
+    char path[500];
+    size_t yes = 0;
+    snprintf(path, sizeof path, "%s/tests/golden/%s-published-v1.besom", BESOM_SOURCE_DIR,
+             files[i].kind);
+    assert_int_equal(besom_open(path, NULL, &f), BESOM_OK);
+    assert_int_equal(besom_validate(f, NULL), BESOM_OK);
+    for (uint64_t k = 0; k < 360; k++) assert_true(besom_contains_u64(f, k));
+    for (uint64_t k = 1000000; k < 1010000; k++) yes += besom_contains_u64(f, k);
+    assert_int_equal(yes, files[i].yes);
+    assert_true(counter_of(f, "extended") > 5);
+    besom_free(f);
+  }
+}
+
 /* An aqf without a store refuses reports; with one it extends fingerprints. */
 static void an_aqf_needs_its_store(void **state) {
   (void)state;
@@ -151,11 +192,10 @@ static void an_aqf_needs_its_store(void **state) {
   subject_close(&s);
 }
 
-/* Without a guard, a spent budget is RESERVE_FULL: no round begins. */
-static void a_spent_budget_is_reported(void **state) {
-  (void)state;
+/* Without a guard, a spent budget is RESERVE_FULL: no round begins. Returns the fixes it holds. */
+static uint64_t fixes_of_budget(const char *options) {
   subject s;
-  subject_open(&s, "broom", 500, 6, "form=published");
+  subject_open(&s, "broom", 500, 6, options);
   fill(&s, 450);
   besom_status status = BESOM_OK;
   for (uint64_t i = 0; status == BESOM_OK; i++)
@@ -163,8 +203,21 @@ static void a_spent_budget_is_reported(void **state) {
   assert_int_equal(status, BESOM_RESERVE_FULL);
   assert_int_equal(counter_of(s.f, "rounds"), 0);
   assert_int_equal(counter_of(s.f, "rebuilds"), 0);
+  uint64_t fixes = counter_of(s.f, "direct_corrections");
   assert_none_lost(&s);
   subject_close(&s);
+  return fixes;
+}
+
+/*
+ * The paper counts the bits of extensions: a fix takes two of the 3 bits per slot on average. The
+ * default also counts their places and lengths. Inserts have taken some of both.
+ */
+static void a_spent_budget_is_reported(void **state) {
+  (void)state;
+  uint64_t published = fixes_of_budget("form=published"), own = fixes_of_budget("rounds=rekey");
+  assert_true(published > 2 * own);
+  assert_int_equal(published, fixes_of_budget("rounds=rekey,budget=7"));
 }
 
 /* A guard begins the next round by a rekey: with other quotients, so that records move. */
@@ -197,10 +250,12 @@ static void a_guard_begins_rounds_by_rekeying(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_key_is_lost),
-      cmocka_unit_test(a_report_changes_the_first_match),
+      cmocka_unit_test(a_report_changes_every_match),
+      cmocka_unit_test(a_member_is_never_reported),
       cmocka_unit_test(repeated_reports_fix_a_key),
       cmocka_unit_test(a_full_block_keeps_only_the_fix),
       cmocka_unit_test(a_file_keeps_the_form),
+      cmocka_unit_test(files_of_earlier_versions_answer_alike),
       cmocka_unit_test(an_aqf_needs_its_store),
       cmocka_unit_test(a_spent_budget_is_reported),
       cmocka_unit_test(a_guard_begins_rounds_by_rekeying),

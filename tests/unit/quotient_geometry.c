@@ -1,5 +1,5 @@
 /* The geometry of a table keeps what the caller asked for, and takes no more memory than needed. */
-#include "quotient/quotient_geometry.h"
+#include "quotient/fingerprint/quotient_geometry.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "quotient/multislot.h"
+#include "quotient/fingerprint/multislot.h"
 #include "support/keys.h"
 
 enum { PLANS = 20000, HEAD_BYTES = 400 };

@@ -3,7 +3,7 @@
  * After each operation the checker verifies every invariant; the cursor must return the model's
  * order.
  */
-#include "quotient/quotient_table.h"
+#include "quotient/table/quotient_table.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/address.h"
-#include "quotient/table_resize.h"
+#include "quotient/table/table_resize.h"
 #include "support/heap.h"
 #include "support/keys.h"
 

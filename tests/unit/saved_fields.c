@@ -11,11 +11,28 @@
 
 #include <cmocka.h>
 
-#include "file/container.h"
+#include "support/checksums.h"
 #include "support/heap.h"
 #include "support/memory_sink.h"
 
 enum { LARGEST = 8192, FIELDS = 500 }; /* header, list of sections, parameters */
+
+static bool is_same(const memory_sink *saved, const uint8_t *bytes, size_t len) {
+  return saved->len == len && memcmp(saved->data, bytes, len) == 0;
+}
+
+/* A chain of 0.2.0 has its exceptions in a layer. It is saved with them outside. */
+static bool is_lifted(const uint8_t *bytes, const memory_sink *saved) {
+  besom_filter *f = NULL;
+  memory_sink again;
+  memory_sink_init(&again);
+  bool same = strcmp((const char *)bytes + 16, "scaling") == 0 &&
+              besom_load(saved->data, saved->len, NULL, &f) == BESOM_OK &&
+              besom_save(f, &again.api) == BESOM_OK && is_same(&again, saved->data, saved->len);
+  besom_free(f);
+  memory_sink_close(&again);
+  return same;
+}
 
 /* Returns whether the bytes are a filter. */
 static bool load_and_save(const uint8_t *bytes, size_t len) {
@@ -28,7 +45,7 @@ static bool load_and_save(const uint8_t *bytes, size_t len) {
     memory_sink_init(&again);
     assert_int_equal(besom_validate(f, NULL), BESOM_OK);
     assert_int_equal(besom_save(f, &again.api), BESOM_OK);
-    assert_true(again.len == len && memcmp(again.data, bytes, len) == 0);
+    assert_true(is_same(&again, bytes, len) || is_lifted(bytes, &again));
     memory_sink_close(&again);
   }
   besom_free(f);
@@ -50,7 +67,7 @@ static void change_each_field(const char *name) {
       uint8_t was[LARGEST];
       memcpy(was, bytes, len);
       bytes[i] ^= (uint8_t)(1 << bit);
-      besom__container_fix_checksums(bytes, len);
+      fix_checksums(bytes, len);
       refused += !load_and_save(bytes, len);
       memcpy(bytes, was, len);
     }

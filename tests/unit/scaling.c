@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "besom.h"
-#include "file/container.h"
+#include "support/checksums.h"
 #include "support/counters.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
@@ -510,7 +510,7 @@ static void a_text_that_is_no_option_is_corrupt(void **state) {
     if (!memcmp(saved.data + i, "heads=no", 8)) at = saved.data + i;
   assert_non_null(at);
   memcpy(at, "\3\0\0\0\0\0\0\0", 8);
-  besom__container_fix_checksums(saved.data, saved.len);
+  fix_checksums(saved.data, saved.len);
   assert_int_equal(besom_load(saved.data, saved.len, NULL, &copy), BESOM_CORRUPT);
   memory_sink_close(&saved);
   besom_free(f);

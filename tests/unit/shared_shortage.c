@@ -1,6 +1,6 @@
 /*
  * No memory for the concurrent form of a filter: every call that makes one returns NO_MEMORY, leaks
- * nothing, and leaves the filters that it got as they were. tests/contract/laws_memory.c does the
+ * nothing, and leaves the filters that it got as they were. tests/laws/laws_memory.c does the
  * same with plain filters.
  */
 #include <setjmp.h>

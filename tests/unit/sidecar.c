@@ -175,7 +175,7 @@ static void invalid_arguments_are_refused(void **state) {
   a.filter.kind = "bloom";
   a.filter.options = NULL;
   a.filter.reserve = 0;
-  assert_int_equal(app_try_open(&a), BESOM_UNSUPPORTED); /* it cannot adapt */
+  assert_int_equal(app_try_open(&a), BESOM_UNSUPPORTED); /* it cannot remove */
   assert_true(besom_sidecar_may_contain(NULL, "k", 1));
   assert_int_equal(besom_sidecar_begin(NULL), BESOM_INVALID);
   assert_int_equal(besom_sidecar_report(NULL, "k", 1, 0), BESOM_INVALID);
@@ -571,8 +571,39 @@ static void the_child_of_a_fork_writes_nothing(void **state) {
   app_done(&a);
 }
 
+/* ------------------------------------------------------------------ reports beside removals */
+
+static void *report_all(void *ctx) {
+  app *a = ctx;
+  uint64_t point = besom_sidecar_read_point(a->s);
+  for (uint64_t k = 0; k < 500; k++) assert_int_equal(report(a, k, point), BESOM_BUSY);
+  return NULL;
+}
+
+/* Between commit and end other threads see that the keys are gone. An exception would keep their
+   fingerprints from being removed. */
+static void a_report_beside_a_removal_keeps_no_fingerprint(void **state) {
+  (void)state;
+  app a;
+  pthread_t reader;
+  app_init(&a, false);
+  a.config.threads = true;
+  app_open(&a, BESOM_SIDECAR_NEW);
+  put_range(&a, 0, 500);
+  database *txn = app_begin(&a);
+  for (uint64_t k = 0; k < 500; k++) app_delete(&a, txn, k);
+  app_become(&a, txn);
+  assert_int_equal(pthread_create(&reader, NULL, report_all, &a), 0);
+  assert_int_equal(pthread_join(reader, NULL), 0);
+  assert_int_equal(besom_sidecar_end(a.s, BESOM_SIDECAR_COMMITTED), BESOM_OK);
+  assert_int_equal(app_stats(&a).left, 0);
+  assert_int_equal(app_stats(&a).keys, 0);
+  app_done(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_report_beside_a_removal_keeps_no_fingerprint),
       cmocka_unit_test(a_database_with_data_is_attached_by_one_call),
       cmocka_unit_test(a_reported_key_is_denied_also_by_the_next_process),
       cmocka_unit_test(many_keys_are_asked_for_at_once),

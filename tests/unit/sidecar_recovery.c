@@ -501,8 +501,11 @@ static void a_file_that_cannot_be_marked_allows_no_change(void **state) {
   temp_path moved = a.path;
   snprintf(moved.text, sizeof moved.text, "%.400s.moved", a.dir.path);
   assert_int_equal(rename(a.dir.path, moved.text), 0);
+  assert_int_equal(besom_sidecar_begin(a.s), BESOM_LOCKED);
+  assert_int_equal(rename(moved.text, a.dir.path), 0);
   assert_int_equal(besom_sidecar_begin(a.s), BESOM_OK);
-  assert_int_equal(besom_sidecar_insert(a.s, "k", 1), BESOM_IO);
+  assert_int_equal(rename(a.dir.path, moved.text), 0);
+  assert_int_equal(besom_sidecar_insert(a.s, "k", 1), BESOM_LOCKED);
   assert_int_equal(besom_sidecar_end(a.s, BESOM_SIDECAR_ABORTED), BESOM_OK);
   assert_int_equal(rename(moved.text, a.dir.path), 0);
   put_range(&a, 700, 710);

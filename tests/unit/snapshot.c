@@ -2,7 +2,7 @@
  * Concurrent filters inside: how readers announce themselves (snapshot.h), the mode in which one
  * thread writes without locked instructions, and the capacity that regions share (aqf_sync.h).
  */
-#include "snapshot.h"
+#include "api/snapshot.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "quotient/aqf_sync.h" /* also core/relaxed.h */
+#include "quotient/aqf/concurrent/aqf_sync.h" /* also core/relaxed.h */
 
 #if defined(BESOM_THREAD_SANITIZER) || defined(BESOM_EMULATED)
 enum { ROUNDS = 4, TURNS = 20000, TURNS_BESIDE = 2000 };

@@ -1,5 +1,5 @@
 /* The closed forms of a stack's rates, sizes and checks, compared with a simulation of layers. */
-#include "layered/stack_model.h"
+#include "stacked/stack_model.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "kinds.h"
 #include "support/heap.h"
 #include "support/keys.h"
 
@@ -128,7 +129,8 @@ static void bits_and_rates_are_inverse(void **state) {
                      log_rate) < 1e-9);
   assert_true(besom__layer_log_rate(&costs, 0) == 0);
   assert_true(besom__layer_log_rate(&costs, 1e9) == costs.log_rates[costs.n - 1]);
-  assert_true(besom__layer_costs(besom__kind_named("qf"), MEMBERS_N, &costs) && costs.whole_bits);
+  assert_true(besom__layer_costs(besom__in_this_build(&besom__qf), MEMBERS_N, &costs) &&
+              costs.whole_bits);
   for (unsigned i = 0; i + 1 < costs.n; i++) {
     assert_true(besom__layer_log_rate(&costs, costs.bits[i]) == costs.log_rates[i]);
     assert_true(besom__layer_log_rate(&costs, costs.bits[i + 1] - 1e-9) == costs.log_rates[i]);
@@ -181,8 +183,8 @@ static void prices_are_those_of_real_filters(void **state) {
 static void kinds_of_whole_bits_have_some_rates_only(void **state) {
   (void)state;
   struct layer_costs costs;
-  assert_false(besom__layer_costs(besom__kind_named("aqf"), 1000, &costs));
-  assert_true(besom__layer_costs(besom__kind_named("bloom"), 1000, &costs));
+  assert_false(besom__layer_costs(besom__in_this_build(&besom__aqf), 1000, &costs));
+  assert_true(besom__layer_costs(besom__in_this_build(&besom__bloom), 1000, &costs));
   assert_false(costs.whole_bits);
   assert_true(fabs(besom__layer_bits_per_key(&costs, 8) - 8 / log(2)) < 0.05);
   static const char *const kinds[] = {"qf", "cf", "fuse"};

@@ -216,8 +216,6 @@ static void impossible_wishes_are_refused(void **state) {
                    BESOM_INVALID);
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .value_bits = 1}, &f),
                    BESOM_INVALID);
-  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .reserve = 0.1}, &f),
-                   BESOM_INVALID);
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .options = "heads=no"}, &f),
                    BESOM_BAD_OPTION);
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 2}, &f), BESOM_FULL);

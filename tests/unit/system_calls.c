@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "besom_store.h"
-#include "core/asymmetric_fence.h"
-#include "core/durable_file.h"
+#include "core/system/asymmetric_fence.h"
+#include "core/system/durable_file.h"
 #include "sidecar_database.h"
 
 /* ------------------------------------------------------------------ calls that fail */

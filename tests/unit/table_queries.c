@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "quotient/match.h"
+#include "quotient/fingerprint/match.h"
 #include "support/heap.h"
 #include "support/keys.h"
 

@@ -3,7 +3,7 @@
  * and a query sees an insert as a whole, at whatever instruction of the insert it happens.
  */
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
-#include "quotient/table_regions.h"
+#include "quotient/table/table_regions.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -16,10 +16,10 @@
 
 #include <cmocka.h>
 
+#include "api/snapshot.h"
 #include "besom_reverse.h"
 #include "core/address.h"
-#include "quotient/aqf_sync.h"
-#include "snapshot.h"
+#include "quotient/aqf/concurrent/aqf_sync.h"
 #include "support/keys.h"
 
 static const uint8_t seed[16] = "several regions";
@@ -53,11 +53,6 @@ static void an_operation_locks_its_own_regions_only(void **state) {
 
 /* ------------------------------------------------------------------ credits */
 
-static besom_status insert_into_view(void *ctx, besom_filter *view) {
-  besom_match match;
-  return besom_insert_at(view, *(const besom_digest *)ctx, 0, &match);
-}
-
 /* A region takes free slots in advance. When there are none left, an insert into another region
    takes them back, so that all can be used. */
 static void an_insert_finds_the_free_slots_of_other_regions(void **state) {
@@ -75,8 +70,7 @@ static void an_insert_finds_the_free_slots_of_other_regions(void **state) {
   for (uint64_t i = 0; i < stats.capacity - 500; i++)
     assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
   for (uint64_t i = stats.capacity - 500; i <= stats.capacity; i++) {
-    besom_digest digest = besom_hash_u64(f, key_u64(MEMBERS, i));
-    assert_int_equal(besom__with_key(f, digest, insert_into_view, &digest),
+    assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)),
                      i < stats.capacity ? BESOM_OK : BESOM_FULL);
   }
   for (uint64_t i = 0; i < stats.capacity; i++)

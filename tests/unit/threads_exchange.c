@@ -1,15 +1,13 @@
 /*
  * Thread-safe filters that are grown, shrunk and rekeyed while other threads query and change them;
- * that were loaded and then shared; and that are in front of a store which several threads fill.
- * As threads.c, built a second time with the thread sanitizer.
+ * and that were loaded and then shared. As threads.c, built again with the thread sanitizer.
  */
 #define _DEFAULT_SOURCE 1 /* threads */
 #include "threads_support.h"
 
 #include <sched.h>
 
-#include "besom_store.h"
-#include "filter.h"
+#include "kind.h"
 #include "support/failing_allocator.h"
 #include "support/temp_files.h"
 #include "support/u64_forms.h"
@@ -330,171 +328,6 @@ static void a_filter_that_cannot_be_shared_is_as_it_was(void **state) {
   besom_free(full);
 }
 
-/* ------------------------------------------------------------------ in front of a store */
-
-/* Keys per thread; a width so small that threads share many buckets. */
-enum { STORED = SCALE == 1 ? 600 : 1500, WIDE = 4 };
-
-/* A filter, its memory store, and the lock of the store, which takes one call at a time. */
-struct archive {
-  struct thread_test test; /* first, so that a thread finds the rest */
-  besom_store *store;
-  pthread_mutex_t lock;
-  unsigned appends; /* every seventh fails */
-};
-
-/* What a thread does with one key while it is locked. */
-struct key_task {
-  struct archive *archive;
-  besom_digest digest;
-  uint64_t key;
-};
-
-static besom_place place_of(besom_match at) {
-  return (besom_place){.bucket = at.bucket, .rank = at.rank};
-}
-
-static besom_status append(struct archive *archive, besom_match at, uint64_t key) {
-  uint64_t bytes = little_endian(key);
-  besom_record record = {{&bytes, sizeof bytes}, {NULL, 0}};
-  pthread_mutex_lock(&archive->lock);
-  besom_status status = ++archive->appends % 7
-                            ? archive->store->ops->append(archive->store, place_of(at), &record)
-                            : BESOM_IO;
-  pthread_mutex_unlock(&archive->lock);
-  return status;
-}
-
-/* A store that sees another rank than the filter returned says INVALID. */
-static besom_status put(void *ctx, besom_filter *view) {
-  struct key_task *task = ctx;
-  besom_match at;
-  besom_status status = view->kind->insert_at(view, task->digest, 0, &at);
-  if (status != BESOM_OK) return status;
-  if (task->key % 8 == 0)
-    sched_yield(); /* gives other threads the time to come in between, if they can */
-  status = append(task->archive, at, task->key);
-  if (status != BESOM_OK) expect(view->kind->remove_at(view, at) == BESOM_OK);
-  return status;
-}
-
-struct search {
-  uint64_t key;
-  besom_match at;
-  bool found;
-};
-
-static besom_status compare(void *ctx, besom_place at, const besom_record *record) {
-  struct search *search = ctx;
-  uint64_t key;
-  memcpy(&key, record->key.data, sizeof key);
-  if (little_endian(key) != search->key) return BESOM_OK;
-  search->at = (besom_match){at.bucket, at.rank};
-  search->found = true;
-  return BESOM_END;
-}
-
-/* Finds the record of a key: one of the matches must be it. */
-static bool find(struct archive *archive, besom_filter *view, const struct key_task *task,
-                 struct search *search) {
-  besom_match matches[64];
-  size_t n = 0;
-  expect(view->kind->matches(view, task->digest, matches, 64, &n) == BESOM_OK && n <= 64);
-  *search = (struct search){.key = task->key};
-  if (n) archive->store->ops->get(archive->store, place_of(matches[0]), compare, search);
-  for (size_t i = 0; i < n; i++)
-    if (search->found && matches[i].rank == search->at.rank) return true;
-  return false;
-}
-
-static besom_status take_out(void *ctx, besom_filter *view) {
-  struct key_task *task = ctx;
-  struct search search;
-  pthread_mutex_lock(&task->archive->lock);
-  besom_status status = BESOM_NOT_FOUND;
-  if (find(task->archive, view, task, &search))
-    status = task->archive->store->ops->remove(task->archive->store, place_of(search.at));
-  pthread_mutex_unlock(&task->archive->lock);
-  return status == BESOM_OK ? view->kind->remove_at(view, search.at) : status;
-}
-
-/* Extends the fingerprint of a member, against a key that differs in a later bit. */
-static besom_status lengthen(void *ctx, besom_filter *view) {
-  struct key_task *task = ctx;
-  struct search search;
-  pthread_mutex_lock(&task->archive->lock);
-  bool found = find(task->archive, view, task, &search);
-  pthread_mutex_unlock(&task->archive->lock);
-  if (!found) return BESOM_NOT_FOUND;
-  besom_digest offender = {task->digest.hi ^ 1 << 20, task->digest.lo};
-  besom_status status = view->kind->adapt_at(view, offender, search.at, task->digest);
-  return status == BESOM_FULL ? BESOM_OK : status;
-}
-
-static void file_keys(struct thread_test *test, unsigned thread) {
-  struct archive *archive = (struct archive *)test;
-  for (size_t i = 0; i < STORED; i++) {
-    uint64_t key = kept_key(thread, i);
-    struct key_task task = {archive, besom_hash_u64(test->f, key), key};
-    besom_status status;
-    do status = besom__with_key(test->f, task.digest, put, &task);
-    while (status == BESOM_IO);
-    expect(status == BESOM_OK);
-    if (i % 5 == 0) expect(besom__with_key(test->f, task.digest, lengthen, &task) == BESOM_OK);
-    expect(besom_contains_u64(test->f, key));
-    if (i % 3 == 0) expect(besom__with_key(test->f, task.digest, take_out, &task) == BESOM_OK);
-  }
-}
-
-/* Each record of the store has a match in the filter, at its rank. */
-static besom_status check_record(void *ctx, besom_place at, const besom_record *record) {
-  const besom_filter *f = ctx;
-  besom_match matches[64];
-  size_t n = 0;
-  besom_digest d = besom_hash(f, record->key.data, record->key.len);
-  expect(besom_matches(f, d, matches, 64, &n) == BESOM_OK);
-  for (size_t i = 0; i < n && i < 64; i++)
-    if (matches[i].bucket == at.bucket && matches[i].rank == at.rank) return BESOM_OK;
-  return BESOM_NOT_FOUND;
-}
-
-static void store_together(uint64_t slots, bool shared) {
-  besom_config config = config_with(NULL);
-  struct archive archive = {.test.work = file_keys};
-  besom_store_statistics stored;
-  config.width = WIDE;
-  config.slots = slots;
-  config.reserve = 0.3;
-  config.flags = shared ? BESOM_CONCURRENT : 0;
-  archive.test.f = make(&config);
-  pthread_mutex_init(&archive.lock, NULL);
-  assert_int_equal(besom_store_memory(NULL, &archive.store), BESOM_OK);
-  if (shared)
-    run_threads(&archive.test);
-  else
-    file_keys(&archive.test, 0);
-  assert_nothing_wrong(archive.test.f);
-  assert_int_equal(besom_store_stats(archive.store, &stored), BESOM_OK);
-  assert_int_equal(stored.records, (shared ? THREADS : 1) * (STORED - (STORED + 2) / 3));
-  assert_int_equal(stats_of(archive.test.f).keys, stored.records);
-  assert_true(counter_of(archive.test.f, "extended") > 0);
-  assert_int_equal(
-      archive.store->ops->scan(archive.store, (besom_place){0}, check_record, archive.test.f),
-      BESOM_OK);
-  assert_nothing_wrong(archive.test.f);
-  besom_store_close(archive.store);
-  pthread_mutex_destroy(&archive.lock);
-  besom_free(archive.test.f);
-}
-
-/* In a table with many free slots, and in one with so few that regions return their credit. */
-static void ranks_and_store_agree(void **state) {
-  (void)state;
-  store_together(3 * 4096, true);
-  store_together(6 * STORED, true);
-  store_together(4096, false);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(queries_go_on_while_the_table_is_exchanged),
@@ -503,7 +336,6 @@ int main(void) {
       cmocka_unit_test(a_loaded_filter_can_be_shared),
       cmocka_unit_test(sharing_is_refused_where_it_makes_no_sense),
       cmocka_unit_test(a_filter_that_cannot_be_shared_is_as_it_was),
-      cmocka_unit_test(ranks_and_store_agree),
   };
   return cmocka_run_group_tests_name("threads_exchange", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "yesno_dynamic_subject.h"
 
 #include "core/bits.h"
-#include "file/container.h"
+#include "support/checksums.h"
 
 #define GOLDEN BESOM_SOURCE_DIR "/tests/golden/yesno-dynamic-lists-v1.besom"
 
@@ -257,7 +257,7 @@ static void copies_are_extended_together(void **state) {
   (void)state;
   model *m = model_open(config_of(100, 8, 0.5), 5, 30);
   uint64_t n = 0;
-  assert_ok(m->f->kind->insert_count(m->f, m->universe[0], 5));
+  assert_ok(m->f->kind->change->insert_count(m->f, m->universe[0], 5));
   /* a long common prefix */
   m->universe[1] = (besom_digest){m->universe[0].hi ^ 1, m->universe[0].lo};
   m->entries[m->n++] = (entry){0, 0, YES};
@@ -266,12 +266,12 @@ static void copies_are_extended_together(void **state) {
   assert_ok(besom_matches(m->f, m->universe[0], &match, 1, &total));
   m->entries[0].bucket = match.bucket;
   assert_ok(add(m, 1, NO));
-  assert_ok(m->f->kind->count(m->f, m->universe[0], &n));
+  assert_ok(m->f->kind->query.count(m->f, m->universe[0], &n));
   assert_int_equal(n, 5);
   assert_false(besom_contains_digest(m->f, m->universe[1]));
   assert_ok(besom_validate(m->f, NULL));
   assert_ok(drop(m, 1));
-  assert_ok(m->f->kind->count(m->f, m->universe[1], &n));
+  assert_ok(m->f->kind->query.count(m->f, m->universe[1], &n));
   assert_int_equal(n, 5);
   assert_ok(besom_validate(m->f, NULL));
   model_close(m);
@@ -364,7 +364,7 @@ static besom_status load_with(memory_sink *sink, size_t offset, uint32_t value) 
   uint8_t *at = sink->data + load64(sink->data + 64 + 8) + offset, saved[4];
   memcpy(saved, at, 4);
   for (unsigned i = 0; i < 4; i++) at[i] = (uint8_t)(value >> 8 * i);
-  besom__container_fix_checksums(sink->data, sink->len);
+  fix_checksums(sink->data, sink->len);
   besom_status status = besom_load(sink->data, sink->len, NULL, &f);
   memcpy(at, saved, 4);
   besom_free(f);
@@ -402,7 +402,7 @@ static void no_bit_makes_an_unsound_filter(void **state) {
   for (size_t i = 0; i < 8 * len; i++) {
     besom_match match;
     sink.data[bits + i / 8] ^= (uint8_t)(1 << (i % 8));
-    besom__container_fix_checksums(sink.data, sink.len);
+    fix_checksums(sink.data, sink.len);
     if (besom_load(sink.data, sink.len, NULL, &m->f) == BESOM_OK) {
       sound++;
       assert_ok(besom_validate(m->f, NULL));

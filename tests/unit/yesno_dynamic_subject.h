@@ -11,8 +11,8 @@
 
 #include "besom_reverse.h"
 #include "core/address.h"
-#include "quotient/aqf.h"
-#include "quotient/match.h"
+#include "quotient/aqf/aqf.h"
+#include "quotient/fingerprint/match.h"
 #include "support/counters.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"

@@ -3,19 +3,22 @@
 #include <stdlib.h>
 
 #include "besom_store.h"
-#include "filter.h"
+#include "kinds.h"
 #include "random.h"
 #include "zipf.h"
 
-/* In front of a store: GUARD filters find the stored keys of their matches, others only report. */
-enum role { PLAIN, GUARD, PLANNED };
+/*
+ * In front of a store: ORDINARY and PLANNED filters get no reports, which shows what a filter that
+ * does not adapt costs. REPORTED filters do. GUARD filters find the stored keys of their matches.
+ */
+enum role { ORDINARY, PLANNED, REPORTED, GUARD };
 
 static const struct contender_kind {
   const char *kind;
   enum role role;
 } KINDS[] = {
-    {"bloom", PLAIN},  {"cf", PLAIN},  {"qf", PLAIN},  {"stacked", PLANNED},
-    {"cached", PLAIN}, {"taf", GUARD}, {"aqf", GUARD},
+    {"bloom", ORDINARY},  {"cf", ORDINARY}, {"qf", ORDINARY}, {"stacked", PLANNED},
+    {"cached", REPORTED}, {"taf", GUARD},   {"aqf", GUARD},
 };
 enum { FILTERS = sizeof KINDS / sizeof *KINDS, MEMBER_QUERIES_PER_TEN = 1, LAYERS = 3 };
 
@@ -26,7 +29,6 @@ struct contender {
   const struct contender_kind *kind;
   besom_filter *filter; /* NULL if it has a guard */
   besom_guard *guard;
-  bool adapts;
   race_numbers numbers;
   uint8_t *reported; /* a bit per absent key */
   uint32_t *found;   /* false positives in the order of their discovery: what the adversary knows */
@@ -118,7 +120,7 @@ static uint32_t *count_past_queries(const race *r) {
  */
 static double bits_of_structs(const struct contender_kind *kind) {
   double bytes = (double)besom__kind_named(kind->kind)->size;
-  if (kind->role == PLANNED) bytes += LAYERS * (double)besom__kind_named("fuse")->size;
+  if (kind->role == PLANNED) bytes += LAYERS * (double)besom__in_this_build(&besom__fuse)->size;
   return 8 * bytes;
 }
 
@@ -180,11 +182,9 @@ static besom_status make_contender(const race *r, struct contender *c) {
   c->reported = calloc(r->setup.universe / 8 + 1, 1);
   c->found = calloc(r->setup.universe, sizeof *c->found);
   if (!c->reported || !c->found) return BESOM_NO_MEMORY;
-  besom_status status = c->kind->role == GUARD     ? open_guard(r, c)
-                        : c->kind->role == PLANNED ? build_planned(r, c)
-                                                   : build(r, c);
-  if (status == BESOM_OK) c->adapts = besom_abilities(filter_of(c)) & BESOM_CAN_ADAPT;
-  return status;
+  return c->kind->role == GUARD     ? open_guard(r, c)
+         : c->kind->role == PLANNED ? build_planned(r, c)
+                                    : build(r, c);
 }
 
 static void free_contender(struct contender *c) {
@@ -236,7 +236,7 @@ static void report(const race *r, struct contender *c, uint64_t absent) {
     c->reported[absent / 8] |= (uint8_t)(1 << (absent % 8));
     c->found[c->found_count++] = (uint32_t)absent;
   }
-  if (c->adapts && !c->guard) {
+  if (c->kind->role == REPORTED) {
     besom_status status = besom_adapt_u64(c->filter, absent_key(r, absent));
     if (status == BESOM_OK || status == BESOM_EVICTED) c->numbers.adapted++;
   }

@@ -11,7 +11,7 @@
  * While it knows no key, it queries random absent keys.
  *
  * A filter that answers yes causes a read of the store. If the key is absent, the answer was a
- * false positive, and it is reported to filters that adapt.
+ * false positive, and it is reported, except to ordinary and planned filters.
  */
 #ifndef PLAYGROUND_RACE_H
 #define PLAYGROUND_RACE_H

@@ -4,9 +4,9 @@ import {element} from './table_view.js';
 export const number = (n) => Math.round(n).toLocaleString('en');
 
 export const KINDS = {
-  bloom: 'does not adapt',
-  cf: 'cuckoo, does not adapt',
-  qf: 'quotient, does not adapt',
+  bloom: 'gets no reports',
+  cf: 'cuckoo, no reports',
+  qf: 'quotient, no reports',
   stacked: 'planned for past queries',
   cached: 'qf with a cache',
   taf: 'adapts: selectors',

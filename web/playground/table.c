@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "quotient/aqf.h"
-#include "quotient/cursor.h"
-#include "quotient/match.h"
-#include "quotient/walk.h"
+#include "quotient/aqf/aqf.h"
+#include "quotient/fingerprint/match.h"
+#include "quotient/table/cursor.h"
+#include "quotient/table/walk.h"
 #include "random.h"
 
 #define RESERVE 0.2 /* a page shows many reports per key */

@@ -22,7 +22,7 @@ function place(token, position) {
 }
 
 // What bit k of the i-th slot of a fingerprint is. The payloads of further slots are one string: a
-// 0, the extension, a 1, and zeros (src/quotient/multislot.h). `number`: of the bit in that string.
+// 0, the extension, a 1, and zeros (src/quotient/fingerprint/multislot.h). `number`: of the bit in that string.
 function kindOfBit(f, i, k, tag, number) {
   if (i === 0) return 'remainder';
   return k >= tag && number >= 1 && number <= f.extensionBits ? 'extension' : 'tag';
@@ -30,7 +30,7 @@ function kindOfBit(f, i, k, tag, number) {
 
 // The bits of a fingerprint, per slot: [['0', 'remainder'], ...].
 function slotBits({slots, totals: {width}}, f) {
-  const tag = width >= 8 ? 3 : 1; // further_tag_bits in src/quotient/quotient_table.h
+  const tag = width >= 8 ? 3 : 1; // further_tag_bits in src/quotient/table/quotient_table.h
   return Array.from({length: f.slots}, (_, i) => {
     const digits = bits(slots[f.position + i].content, width);
     return [...digits].map((bit, k) => {

@@ -8,6 +8,8 @@ import { KeyWriter, forPackedParts, isPacked } from './packing.js';
 import { newHeap, platform, sharedHeap } from './module.js';
 import { verifyList, verifyPatch } from './signature.js';
 
+const entryDecoder = new TextDecoder();
+
 const registry = new FinalizationRegistry(({ heap, at }) => {
   if (!heap.poisoned) heap.call('besom_free', at);
 });
@@ -58,6 +60,7 @@ export class Reader {
   #heap;
   #at = 0;
   #contains;
+  #names = null; // of the values of a map, when they are needed
   #patches = Promise.resolve(); // the last call of patch
 
   /** Use open. */
@@ -96,6 +99,7 @@ export class Reader {
 
   #take(at) {
     this.#at = at;
+    this.#names = null;
     registry.register(this, { heap: this.#heap, at }, this);
   }
 
@@ -139,6 +143,46 @@ export class Reader {
     } catch (error) {
       throw heap.afterQuery(error);
     }
+  }
+
+  /**
+   * The entry of a list of domains that answers a name: the name itself or one of its parents; null if
+   * the answer is no. Names are ASCII: give those in other scripts as punycode.
+   */
+  domainEntry(name) {
+    const heap = this.#heap, at = this.#at;
+    if (at === 0 || heap.poisoned) this.#refuse();
+    if (typeof name !== 'string') throw new InvalidError('a name is a string', 'INVALID');
+    const length = heap.writeKey(name);
+    let from;
+    try {
+      from = heap.exports.besom_web_domain_entry(at, heap.keyAt, length);
+    } catch (error) {
+      throw heap.afterQuery(error);
+    }
+    return from < 0 ? null : entryDecoder.decode(heap.u8.slice(heap.keyAt + from, heap.keyAt + length)).replace(/\.+$/, '');
+  }
+
+  /**
+   * The values that a key of a map may have (`besom map`): numbers, ascending, or names. Empty: the
+   * key is certainly absent. UnsupportedError: the filter is no map.
+   */
+  candidates(key) {
+    const heap = this.#heap, at = this.at, length = heap.writeKey(key);
+    heap.check('candidates', 'besom_web_candidates', at, heap.keyAt, length, heap.out);
+    const bytes = heap.takeBytes(heap.out);
+    const values = Array.from(new Uint32Array(bytes.buffer, 0, bytes.length / 4));
+    const names = this.#names ??= this.#readNames();
+    return values.map((value) => names[value] ?? value);
+  }
+
+  /** The names of values: the lines of the note, of files without size and time. */
+  #readNames() {
+    const heap = this.#heap;
+    heap.check('candidates', 'besom_web_note', this.at, heap.out);
+    const [kind, ...lines] = entryDecoder.decode(heap.takeBytes(heap.out)).split('\n').slice(0, -1);
+    if (!kind?.startsWith('besom map ')) return [];
+    return kind.startsWith('besom map files') ? lines.map((line) => line.split('\t')[0]) : lines;
   }
 
   #refuse() {

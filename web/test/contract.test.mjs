@@ -1,5 +1,5 @@
 /**
- * The contract laws of the repository (tests/contract) in WebAssembly: what every kind must do, also
+ * The contract laws of the repository (tests/laws) in WebAssembly: what every kind must do, also
  * where size_t has 32 bits. `make test-web` builds build/wasm/contract.wasm. A failed or skipped law
  * leaves the module by an exception.
  */

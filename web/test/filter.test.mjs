@@ -101,8 +101,6 @@ test('a reported false positive is answered no', async () => {
   assert.equal(filter.stats.counters.exceptions, 20);
   const again = await Filter.open(filter.save());
   assert.ok(reported.every((key) => !again.has(key)));
-  const bloom = await Filter.build(members, { kind: 'bloom' });
-  assert.throws(() => bloom.report('x'), besom.UnsupportedError);
 });
 
 test('insert, remove and the no list', async () => {

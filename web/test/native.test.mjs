@@ -54,3 +54,47 @@ test('answers are the same, and a native patch applies', { skip }, async () => {
   await filter.patch(path('patch'));
   assert.deepEqual(filter.save(), new Uint8Array(readFileSync(path('new'))));
 });
+
+test('maps have the candidates of the native command', { skip }, async () => {
+  const pairs = yes.map((key, i) => `${key}\tshard-${i % 40}`);
+  writeFileSync(path('pairs'), `${pairs.join('\n')}\n${yes[0]}\tshard-7\n`);
+  writeFileSync(path('numbers'), `${yes.map((key, i) => `${key}\t${i % 900}`).join('\n')}\n`);
+  native('map', 'build', path('names.map'), '--pairs', path('pairs'), '--seed', hex, '--fpr', '0.1');
+  native('map', 'build', path('numbers.map'), '--pairs', path('numbers'), '--seed', hex);
+  const expected = new Map();
+  for (const line of native('map', 'query', path('names.map'), path('absent')).toString().trim().split('\n')) {
+    const [key, value] = line.split('\t');
+    expected.set(key, [...expected.get(key) ?? [], value]);
+  }
+  assert.ok(expected.size > 50);
+  for (const { Filter } of [besom, reader]) {
+    const names = await Filter.open(readFileSync(path('names.map')));
+    for (const key of absent) assert.deepEqual(names.candidates(key), expected.get(key) ?? [], key);
+    yes.forEach((key, i) => assert.ok(names.candidates(key).includes(`shard-${i % 40}`), key));
+    assert.ok(names.candidates(yes[0]).includes('shard-7'));
+    assert.ok(names.has(yes[5]));
+    const numbers = await Filter.open(readFileSync(path('numbers.map')));
+    yes.forEach((key, i) => assert.ok(numbers.candidates(key).includes(i % 900), key));
+    native('build', path('list'), '--yes', path('yes'));
+    const list = await Filter.open(readFileSync(path('list')));
+    assert.throws(() => list.candidates('a'), { name: 'UnsupportedError' });
+    for (const filter of [names, numbers, list]) filter.free();
+  }
+});
+
+test('a list of domains asks parents here, too', { skip }, async () => {
+  writeFileSync(path('domains'), 'Ads.Example.\n*.tracker.net\n');
+  writeFileSync(path('allowed'), 'good.tracker.net\n');
+  writeFileSync(path('suffixes'), 'net\nexample\n');
+  native('build', path('list'), '--domains', '--suffixes', path('suffixes'), '--yes', path('domains'),
+    '--no', path('allowed'), '--seed', hex);
+  for (const { Filter } of [besom, reader]) {
+    const list = await Filter.open(readFileSync(path('list')));
+    assert.deepEqual(['www.ads.example', 'TRACKER.net', 'example', 'x.good.tracker.net'].map((name) => list.has(name)),
+      [true, true, false, false]);
+    assert.deepEqual([...list.hasMany(['a.b.tracker.net.', 'net'])], [1, 0]);
+    assert.equal(list.domainEntry('www.ads.example.'), 'ads.example');
+    assert.equal(list.domainEntry('good.tracker.net'), null);
+    list.free();
+  }
+});

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(ROOT, "tests", "pages"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "system", "pages"))
 from browser import DESKTOP, PALE_TEXTS, PHONE, Driver, Page, check_page  # noqa: E402
 
 TAB, RIGHT, ENTER = "\ue004", "\ue014", "\ue007"

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "besom_map.h"
+
 #include "file/container.h"
 
 #define FILE_ALIGNMENT 64 /* of sections, in files and in memory */
@@ -87,4 +89,40 @@ besom_status besom_web_contains_packed(const besom_filter *f, const uint8_t *byt
     spread(bitmap, batch, answers + i);
   }
   return BESOM_OK;
+}
+
+/* Where the entry begins that answers a name of a list of domains; -1 if it is answered no. */
+WEB_EXPORT("besom_web_domain_entry")
+int32_t besom_web_domain_entry(const besom_filter *f, const uint8_t *name, size_t len) {
+  besom_bytes entry;
+  if (!besom_domain_contains(f, name, len, &entry)) return -1;
+  return (int32_t)((const uint8_t *)entry.data - name);
+}
+
+/* ------------------------------------------------------------------ maplets */
+
+WEB_EXPORT("besom_web_candidates")
+besom_status besom_web_candidates(const besom_filter *f, const uint8_t *key, size_t len,
+                                  struct web_bytes *out) {
+  size_t room, n;
+  *out = (struct web_bytes){0};
+  besom_status status = besom_get_values(f, key, len, NULL, 0, &room);
+  if (status != BESOM_OK || !room) return status;
+  uint64_t *values = malloc(room * sizeof *values);
+  if (!values) return BESOM_NO_MEMORY;
+  (void)besom_get_values(f, key, len, values, room, &n);
+  *out = (struct web_bytes){(uint8_t *)values, n * sizeof(uint32_t)};
+  for (size_t i = 0; i < n; i++) { /* each is read before a shorter one is written there */
+    uint32_t value = (uint32_t)values[i];
+    memcpy(out->data + i * sizeof value, &value, sizeof value);
+  }
+  return BESOM_OK;
+}
+
+WEB_EXPORT("besom_web_note")
+besom_status besom_web_note(const besom_filter *f, struct web_bytes *out) {
+  size_t len;
+  const void *note = besom_note(f, &len);
+  besom_sink sink = besom_web_sink(out);
+  return besom_web_written(len ? sink.write(sink.ctx, note, len) : BESOM_OK, out);
 }

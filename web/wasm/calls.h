@@ -38,6 +38,14 @@ besom_status besom_web_written(besom_status status, struct web_bytes *out);
 besom_status besom_web_contains_packed(const besom_filter *f, const uint8_t *bytes, size_t len,
                                        const uint32_t *offsets, size_t n, uint8_t *answers);
 
+/*
+ * The candidates of a key of a maplet, 4 bytes each, and its note, in new memory. Errors:
+ * UNSUPPORTED (no maplet), NO_MEMORY.
+ */
+besom_status besom_web_candidates(const besom_filter *f, const uint8_t *key, size_t len,
+                                  struct web_bytes *out);
+besom_status besom_web_note(const besom_filter *f, struct web_bytes *out);
+
 /* ------------------------------------------------------------------ the full module only */
 
 /* A growing list of keys, for builds. add copies packed keys; if it fails, none is added. */

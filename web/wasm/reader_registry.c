@@ -1,12 +1,13 @@
 /*
- * The kinds of the reader module: those of src/registry.c, but only with the operations that
+ * The kinds of the reader module: those of src/kinds.c, but only with the operations that
  * reading needs. The structs of the kinds are constants, so link-time optimization replaces each
  * `from->operation` below by the function, and then drops the structs and every function that only
  * they name. That makes the module a quarter as large. scaling and adaptive-stacked are missing:
  * they grow and learn where they are used, and to load them takes rates and the planner.
  */
 #include "core/bits.h"
-#include "filter.h"
+#include "kinds.h"
+#include "quotient/aqf/aqf.h"
 
 #define KINDS(X)   \
   X(aqf)           \
@@ -32,9 +33,6 @@
   X(updated)       \
   X(learned)       \
   X(stacked)
-
-#define DECLARE(kind) extern const struct besom_kind besom__##kind;
-KINDS(DECLARE)
 
 /* Loading asks whether a kind has these; reading does not call them. */
 static double no_bits_per_key(double keys, double *fpr) {
@@ -63,7 +61,7 @@ static void contains_each(const besom_filter *f, const besom_digest *d, size_t n
   for (size_t i = 0; i < n; i += 64) {
     uint64_t answers = 0;
     for (size_t k = i; k < n && k < i + 64; k++)
-      answers |= (uint64_t)f->kind->contains(f, d[k]) << (k - i);
+      answers |= (uint64_t)f->kind->query.contains(f, d[k]) << (k - i);
     bitmap[i / 64] = answers;
   }
 }
@@ -73,48 +71,85 @@ static void no_stats(const besom_filter *f, struct stats_out *out) {
   (void)f, (void)out;
 }
 
-ALWAYS_INLINE struct besom_kind reduced(const struct besom_kind *from) {
-  return (struct besom_kind){
-      .info.name = from->info.name,
-      .info.summary = "",
-      .info.abilities = from->info.abilities,
-      .info.max_copies = from->info.max_copies,
+static const struct build_ops can_be_built = {.build_digests = no_build};
+
+ALWAYS_INLINE void reduce(const struct besom_kind *from, struct adapt_ops *adapt,
+                          struct besom_kind *to, besom_kind_info *info) {
+  const unsigned abilities = kind_abilities(from);
+  if (from->adapt)
+    *adapt = (struct adapt_ops){
+        .adapt = from->keeps_reports ? from->adapt->adapt : NULL,
+        .is_published = from->adapt->is_published,
+        .exception_slots = from->adapt->exception_slots,
+    };
+  *to = (struct besom_kind){
+      .name = from->name,
+      .summary = "",
+      .max_copies = from->max_copies,
+      .also = abilities,
+      .except = ~abilities,
       .size = from->size,
+      .policy = from->policy,
       .takes_repeats = from->takes_repeats,
+      .keeps_reports = from->keeps_reports,
+      .full_exceptions = from->full_exceptions,
       .destroy = from->destroy,
-      .contains = from->contains,
-      .contains_key = from->contains_key,
-      .contains_many = contains_each,
       .stats = no_stats,
       .abilities = from->abilities,
       .layer = from->layer,
-      .validate = from->validate,
-      .run_diff = from->run_diff,
-      .save = from->save,
-      .load = from->load,
       .bits_per_key = from->bits_per_key ? no_bits_per_key : NULL,
-      .longest_match = from->longest_match ? no_match : NULL,
-      .get_value = from->get_value ? no_value : NULL,
-      .build_digests = from->build_digests ? no_build : NULL,
+      .query = {.contains = from->query.contains,
+                .contains_key = from->query.contains_key,
+                .contains_many = contains_each,
+                .get_value = from->query.get_value ? no_value : NULL,
+                .longest_match = from->query.longest_match ? no_match : NULL,
+                .prefix_bits = from->query.prefix_bits},
+      .adapt = from->adapt ? adapt : NULL,
+      .build = KIND_HAS(from, build, build_digests) ? &can_be_built : NULL,
+      .file = from->file,
   };
+  *info = (besom_kind_info){from->name, "", abilities, from->max_copies};
+}
+
+/* Maplets: the candidates of a key. */
+static struct map_ops candidates;
+static struct adapt_ops maplet_adapt;
+static struct besom_kind maplet;
+
+static void reduce_maplet(struct besom_kind *aqf) {
+  besom_kind_info info;
+  reduce(&besom__aqf_maplet, &maplet_adapt, &maplet, &info);
+  maplet_adapt.adapt = NULL;
+  candidates.value_bits = besom__aqf_maplet.map->value_bits;
+  candidates.get = besom__aqf_maplet.map->get;
+  maplet.map = &candidates;
+  aqf->maplet = &maplet;
 }
 
 #define COUNT(kind) +1
 enum { N_KINDS = 0 KINDS(COUNT) };
 static struct besom_kind kinds[N_KINDS];
+static struct adapt_ops adapts[N_KINDS];
+static besom_kind_info infos[N_KINDS];
 
-#define REDUCE(kind) *next++ = reduced(&besom__##kind);
+#define REDUCE(kind) reduce(&besom__##kind, &adapts[i], &kinds[i], &infos[i]), i++;
 __attribute__((constructor)) static void reduce_all(void) {
-  struct besom_kind *next = kinds;
+  size_t i = 0;
   KINDS(REDUCE)
+  reduce_maplet(&kinds[0]); /* aqf */
 }
 
 const struct besom_kind *besom__kind_named(const char *name) {
   for (size_t i = 0; i < N_KINDS; i++)
-    if (strcmp(kinds[i].info.name, name) == 0) return &kinds[i];
+    if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
   return NULL;
 }
 
+bool besom__kind_is_left_out(const char *name) {
+  (void)name;
+  return false;
+}
+
 const besom_kind_info *besom_kinds(size_t i) {
-  return i < N_KINDS ? &kinds[i].info : NULL;
+  return i < N_KINDS ? &infos[i] : NULL;
 }

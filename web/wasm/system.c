@@ -1,7 +1,7 @@
 /*
  * What the library needs of an operating system, for a WebAssembly module without WASI: memory of
  * the module, random bytes and the time from two imports, no files, no threads, one process. It
- * replaces src/core/memory.c, durable_file.c, workers.c and wait.c, and src/guard/process.c and
+ * replaces src/core/system/memory.c, durable_file.c, workers.c and wait.c, and src/guard/threads/process.c and
  * background.c.
  */
 #include <errno.h>
@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/durable_file.h"
-#include "core/memory.h"
-#include "core/wait.h"
-#include "core/workers.h"
-#include "guard/background.h"
+#include "core/system/durable_file.h"
+#include "core/system/memory.h"
+#include "core/system/wait.h"
+#include "core/system/workers.h"
 #include "guard/guard.h"
+#include "guard/threads/background.h"
 
 #define IMPORT(name) __attribute__((import_module("besom"), import_name(name)))
 

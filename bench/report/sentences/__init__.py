@@ -17,9 +17,13 @@ and one of these:
 - by_design="reason": besom differs here on purpose. With a claim, its factor is shown beside the reason.
 - not_testable="reason": why it cannot be tested here.
 
+faster_baseline="times": if the factor is not reached, that is because what the paper divides by is faster here; with the
+  absolute times of both, in the paper and here, as far as the paper gives them.
+
 similar=True: the paper says that two things are equal, similar, comparable or close; factor=1. Neither may be much larger.
 bound=True: a bound that a theorem proves, or the word "never"; factor=1. It may not be exceeded, not even by a little.
 timed=True: the factors are ratios of times. They need at least three rounds, and a warning is shown if the machine was loaded.
+once=True: a ratio of times that the claim measures once, beside others. Its factor is shown, and is not decided.
 A sentence that has a count and a time becomes two sentences, so that no time can change the verdict of a count.
 """
 
@@ -43,6 +47,8 @@ class Sentence(NamedTuple):
     judge: Optional[Callable] = None
     by_design: Optional[str] = None
     not_testable: Optional[str] = None
+    faster_baseline: Optional[str] = None
+    once: bool = False
 
 
 def collect():

@@ -48,8 +48,8 @@ SENTENCES = [
              "bits of Lemma 5 / bits added to the fingerprints, one at a time as in the proof, in every seed", factor=1, bound=True,
              claim="yesno-bits"),
     Sentence("aqf-rekeying-eps-k", "adaptiveqf: Section 4.4", "the number of false positives from any sequence of k queries is very close to",
-             "eps k / false positives of k queries, half of them by an adversary, with rekeying. Above 1 there are fewer of them than eps k: "
-             "the guarantee holds, but the number is not close", factor=1, similar=True, claim="endless"),
+             "eps k / false positives of k queries, half of them by an adversary, with rekeying. Above 1 there are fewer of them than eps k, "
+             "which the guarantee allows", factor=1, claim="endless"),
     Sentence("aqf-fixed-10-qf", "adaptiveqf: Section 6.1", "seeing 10× fewer false positives over 200 million queries",
              "false positives of qf / of aqf, blocked domains. The factor is the number of queries per key: 10.5, at full size 175",
              factor=10, claim="fixed-dataset"),

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "law.h"
+#include "laws/law.h"
 #include "support/temp_files.h"
 
 /* There are no files of the library's own here, and no measure of resident memory. */

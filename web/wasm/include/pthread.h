@@ -24,6 +24,7 @@ static inline int besom_web_no_lock(const void *lock) {
 #define pthread_mutex_init(mutex, attributes) besom_web_no_lock(mutex)
 #define pthread_mutex_destroy(mutex) besom_web_no_lock(mutex)
 #define pthread_mutex_lock(mutex) besom_web_no_lock(mutex)
+#define pthread_mutex_trylock(mutex) besom_web_no_lock(mutex)
 #define pthread_mutex_unlock(mutex) besom_web_no_lock(mutex)
 
 #define pthread_rwlockattr_init(attributes) besom_web_no_lock(attributes)
@@ -31,6 +32,7 @@ static inline int besom_web_no_lock(const void *lock) {
 #define pthread_rwlock_init(lock, attributes) besom_web_no_lock(lock)
 #define pthread_rwlock_destroy(lock) besom_web_no_lock(lock)
 #define pthread_rwlock_rdlock(lock) besom_web_no_lock(lock)
+#define pthread_rwlock_tryrdlock(lock) besom_web_no_lock(lock)
 #define pthread_rwlock_wrlock(lock) besom_web_no_lock(lock)
 #define pthread_rwlock_unlock(lock) besom_web_no_lock(lock)
 

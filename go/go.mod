@@ -1,0 +1,3 @@
+module besom
+
+go 1.19

@@ -1,0 +1,5 @@
+//go:build race
+
+package besom
+
+const raceDetector = true

@@ -1,0 +1,165 @@
+/* Changes of single keys and of batches: check the arguments, hash the key, call the kind. */
+#include "api/filter_calls.h"
+#include "exceptions/reports.h"
+
+static besom_digest filter_digest_of(struct reader r, const void *key, size_t len) {
+  return hash_bytes(&r.filter->hasher, key, len);
+}
+
+/* -------------------------------------------------------------- insert */
+
+besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n) {
+  struct reader r;
+  ENTER_TO_CHANGE_OWN(r, f, change, insert_count, (key || !len) && n > 0);
+  besom_digest d = filter_digest_of(r, key, len);
+  besom_status status = r.filter->kind->change->insert_count(r.filter, d, n);
+  if (status == BESOM_OK) forget_reports_of(r.filter, &d, 1);
+  return leave(r, status);
+}
+
+/* Hashes and inserts some keys, no more than a batch. */
+static besom_status filter_insert_some(besom_filter *f, struct key_array keys, size_t from,
+                                       size_t n, size_t *done) {
+  besom_digest batch[HASH_BATCH];
+  struct reader r;
+  *done = 0;
+  ENTER_TO_CHANGE(r, f, change, insert_many, true);
+  hash_key_array(&r.filter->hasher, keys, from, n, batch);
+  besom_status status = besom__insert_digests(r.filter, batch, n, done);
+  forget_reports_of(r.filter, batch, *done);
+  return leave(r, status);
+}
+
+static besom_status insert_keys(besom_filter *f, struct key_array keys, size_t n, size_t *done) {
+  size_t ignored, inserted;
+  if (!done) done = &ignored;
+  *done = 0;
+  if (!key_array_valid(keys, n)) return BESOM_INVALID;
+  besom_status status = filter_insert_some(f, keys, 0, n < HASH_BATCH ? n : HASH_BATCH, done);
+  for (size_t i = HASH_BATCH; i < n && status == BESOM_OK; i += HASH_BATCH) {
+    status = filter_insert_some(f, keys, i, n - i < HASH_BATCH ? n - i : HASH_BATCH, &inserted);
+    *done += inserted;
+  }
+  return status;
+}
+
+besom_status besom_insert_many(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done) {
+  return insert_keys(f, (struct key_array){.bytes = keys}, n, done);
+}
+
+besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t n, size_t *done) {
+  return insert_keys(f, (struct key_array){.integers = keys}, n, done);
+}
+
+besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests, size_t n,
+                                      size_t *done) {
+  size_t ignored;
+  if (!done) done = &ignored;
+  *done = 0;
+  struct reader r;
+  ENTER_TO_CHANGE(r, f, change, insert_many, digests || !n);
+  besom_status status = besom__insert_digests(r.filter, digests, n, done);
+  forget_reports_of(r.filter, digests, *done);
+  return leave(r, status);
+}
+
+/* -------------------------------------------------------------- remove and values */
+
+/* Of a filter with exceptions, which make keys absent. */
+static __attribute__((noinline)) besom_status remove_unreported(besom_filter *f, besom_digest d) {
+  return is_reported(f, d) ? BESOM_NOT_FOUND : f->kind->change->remove(f, d);
+}
+
+static __attribute__((noinline)) besom_status snapshot_remove(besom_filter *f, const void *key,
+                                                              size_t len) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  return leave(r, remove_unreported(r.filter, filter_digest_of(r, key, len)));
+}
+
+/* ENTER_TO_CHANGE_OWN, written out: a filter without a snapshot handle is not left. */
+besom_status besom_remove(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(!f)) return BESOM_INVALID;
+  if (UNLIKELY(f->is_set || !KIND_HAS(f->kind, change, remove))) return BESOM_UNSUPPORTED;
+  if (UNLIKELY(!key && len)) return BESOM_INVALID;
+  if (UNLIKELY(f->mapping)) return BESOM_READ_ONLY;
+  if (UNLIKELY(f->snapshot)) return snapshot_remove(f, key, len);
+  if (UNLIKELY(f->task)) return BESOM_BUSY;
+  besom_digest d = hash_bytes(&f->hasher, key, len);
+  return UNLIKELY(f->exceptions) ? remove_unreported(f, d) : f->kind->change->remove(f, d);
+}
+
+besom_status besom_remove_digest(besom_filter *f, besom_digest digest) {
+  struct reader r;
+  ENTER_TO_CHANGE_OWN(r, f, change, remove, true);
+  return leave(r, UNLIKELY(r.filter->exceptions)
+                      ? remove_unreported(r.filter, digest)
+                      : r.filter->kind->change->remove(r.filter, digest));
+}
+
+besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint64_t value) {
+  struct reader r;
+  ENTER_TO_CHANGE(r, f, change, set_value, key || !len);
+  besom_digest d = filter_digest_of(r, key, len);
+  return leave(r, is_reported(r.filter, d) ? BESOM_NOT_FOUND
+                                           : r.filter->kind->change->set_value(r.filter, d, value));
+}
+
+/* -------------------------------------------------------------- reports */
+
+besom_status besom_set_reserve(besom_filter *f, uint64_t reports, bool forget) {
+  struct reader r;
+  besom_status status = enter_to_report(f, reports > 0 && reports <= MOST_EXCEPTIONS, &r);
+  if (status != BESOM_OK) return status;
+  if (!takes_reports(r.filter) && !r.filter->kind->map) return leave(r, BESOM_UNSUPPORTED);
+  r.filter->reports.most = reports;
+  r.filter->reports.forget = forget;
+  return leave(r, BESOM_OK);
+}
+
+besom_status besom_adapt(besom_filter *f, const void *key, size_t len) {
+  struct reader r;
+  besom_status status = enter_to_report(f, key || !len, &r);
+  if (status != BESOM_OK) return status;
+  if (UNLIKELY(r.filter->domains.labels))
+    return leave(r, adapted(besom__domain_adapt(r.filter, key, len)));
+  bool yes = r.filter->kind->keeps_reports || r.filter->base_queries.contains(r.filter, key, len);
+  return leave(r, adapted(besom__report(r.filter, filter_digest_of(r, key, len), yes)));
+}
+
+besom_status besom_adapt_digest(besom_filter *f, besom_digest digest) {
+  struct reader r;
+  besom_status status = enter_to_report(f, true, &r);
+  if (status != BESOM_OK) return status;
+  bool yes =
+      r.filter->kind->keeps_reports || r.filter->base_queries.contains_digest(r.filter, digest);
+  return leave(r, adapted(besom__report(r.filter, digest, yes)));
+}
+
+besom_status besom_no_add(besom_filter *f, const void *key, size_t len) {
+  struct reader r;
+  besom_status status = enter_to_report(f, key || !len, &r);
+  if (status != BESOM_OK) return status;
+  const struct besom_kind *kind = r.filter->kind;
+  besom_digest d = filter_digest_of(r, key, len);
+  if (!takes_reports(r.filter))
+    status = KIND_HAS(kind, adapt, no_add) ? kind->adapt->no_add(r.filter, d) : BESOM_UNSUPPORTED;
+  else
+    status = besom__reports_add(r.filter, d, true);
+  return leave(r, adapted(status));
+}
+
+besom_status besom_no_remove(besom_filter *f, const void *key, size_t len) {
+  struct reader r;
+  besom_status status = enter_to_report(f, key || !len, &r);
+  if (status != BESOM_OK) return status;
+  const struct besom_kind *kind = r.filter->kind;
+  besom_digest d = filter_digest_of(r, key, len);
+  if (!takes_reports(r.filter))
+    status =
+        KIND_HAS(kind, adapt, no_remove) ? kind->adapt->no_remove(r.filter, d) : BESOM_UNSUPPORTED;
+  else
+    status = besom__reports_remove(r.filter, d, true) ? BESOM_OK : BESOM_NOT_FOUND;
+  return leave(r, status);
+}

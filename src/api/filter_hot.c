@@ -1,0 +1,386 @@
+/*
+ * The hot calls on one key: queries and inserts. A filter points at one table of each (struct
+ * query_calls, struct insert_calls in kind.h), chosen when the filter is made. So a public call
+ * has no branches for what the filter is: concurrent, mapped, busy, of which hash.
+ */
+#include "api/snapshot.h"
+#include "exceptions/reports.h"
+
+#define NOINLINE static __attribute__((noinline))
+
+/* -------------------------------------------------------------- public calls */
+
+bool besom_contains(const besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(!f || (!key && len))) return true;
+  return f->queries->contains(f, key, len);
+}
+
+bool besom_contains_u64(const besom_filter *f, uint64_t key) {
+  if (UNLIKELY(!f)) return true;
+  return f->queries->contains_u64(f, key);
+}
+
+bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
+  if (UNLIKELY(!f)) return true;
+  return f->queries->contains_digest(f, digest);
+}
+
+besom_status besom_insert(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(!f || (!key && len)))
+    return f && !KIND_HAS(f->kind, change, insert) ? BESOM_UNSUPPORTED : BESOM_INVALID;
+  return f->inserts->insert(f, key, len);
+}
+
+besom_status besom_insert_u64(besom_filter *f, uint64_t key) {
+  if (UNLIKELY(!f)) return BESOM_INVALID;
+  return f->inserts->insert_u64(f, key);
+}
+
+besom_status besom_insert_digest(besom_filter *f, besom_digest digest) {
+  if (UNLIKELY(!f)) return BESOM_INVALID;
+  return f->inserts->insert_digest(f, digest);
+}
+
+/* -------------------------------------------------------------- queries of any kind */
+
+static bool general_contains(const besom_filter *f, const void *key, size_t len) {
+  return f->kind->query.contains(f, hash_bytes(&f->hasher, key, len));
+}
+
+static bool general_contains_u64(const besom_filter *f, uint64_t key) {
+  return f->kind->query.contains(f, hash_u64(&f->hasher, key));
+}
+
+static bool general_contains_digest(const besom_filter *f, besom_digest d) {
+  return f->kind->query.contains(f, d);
+}
+
+static const struct query_calls general_queries = {
+    .contains = general_contains,
+    .contains_u64 = general_contains_u64,
+    .contains_digest = general_contains_digest,
+};
+
+/* Of kinds that look at the key itself. */
+static bool keyed_contains(const besom_filter *f, const void *key, size_t len) {
+  return f->kind->query.contains_key(f, key, len, hash_bytes(&f->hasher, key, len));
+}
+
+static bool keyed_contains_u64(const besom_filter *f, uint64_t key) {
+  uint8_t bytes[8];
+  store64(bytes, key);
+  return f->kind->query.contains_key(f, bytes, sizeof bytes, hash_u64(&f->hasher, key));
+}
+
+static const struct query_calls keyed_queries = {
+    .contains = keyed_contains,
+    .contains_u64 = keyed_contains_u64,
+    .contains_digest = general_contains_digest,
+};
+
+/* Of lists of domains. */
+static bool domain_contains(const besom_filter *f, const void *key, size_t len) {
+  return besom__domain_contains(f, key, len, NULL);
+}
+
+static const struct query_calls domain_queries = {
+    .contains = domain_contains,
+    .contains_u64 = general_contains_u64,
+    .contains_digest = general_contains_digest,
+};
+
+/*
+ * Of concurrent filters: the current filter has tables of its own. Most calls come from a thread
+ * that has a reader slot (snapshot.h); the others enter by the general way.
+ */
+NOINLINE bool snapshot_contains_slowly(const besom_filter *f, const void *key, size_t len) {
+  struct reader r = besom__snapshot_enter(f);
+  bool answer = r.filter->queries->contains(r.filter, key, len);
+  besom__reader_leave(r);
+  return answer;
+}
+
+static bool snapshot_contains(const besom_filter *f, const void *key, size_t len) {
+  struct reader_slot *slot = free_slot(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_contains_slowly(f, key, len);
+  slot_enter(f->snapshot, slot);
+  const besom_filter *now = current_filter(f->snapshot);
+  bool answer = now->queries->contains(now, key, len);
+  slot_leave(slot);
+  return answer;
+}
+
+NOINLINE bool snapshot_contains_u64_slowly(const besom_filter *f, uint64_t key) {
+  struct reader r = besom__snapshot_enter(f);
+  bool answer = r.filter->queries->contains_u64(r.filter, key);
+  besom__reader_leave(r);
+  return answer;
+}
+
+static bool snapshot_contains_u64(const besom_filter *f, uint64_t key) {
+  struct reader_slot *slot = free_slot(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_contains_u64_slowly(f, key);
+  slot_enter(f->snapshot, slot);
+  const besom_filter *now = current_filter(f->snapshot);
+  bool answer = now->queries->contains_u64(now, key);
+  slot_leave(slot);
+  return answer;
+}
+
+NOINLINE bool snapshot_contains_digest_slowly(const besom_filter *f, besom_digest d) {
+  struct reader r = besom__snapshot_enter(f);
+  bool answer = r.filter->queries->contains_digest(r.filter, d);
+  besom__reader_leave(r);
+  return answer;
+}
+
+static bool snapshot_contains_digest(const besom_filter *f, besom_digest d) {
+  struct reader_slot *slot = free_slot(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_contains_digest_slowly(f, d);
+  slot_enter(f->snapshot, slot);
+  const besom_filter *now = current_filter(f->snapshot);
+  bool answer = now->queries->contains_digest(now, d);
+  slot_leave(slot);
+  return answer;
+}
+
+static const struct query_calls snapshot_queries = {
+    .contains = snapshot_contains,
+    .contains_u64 = snapshot_contains_u64,
+    .contains_digest = snapshot_contains_digest,
+};
+
+/*
+ * Of filters with exceptions: a no of the base is final, a yes is looked up. Arguments are volatile
+ * so that they wait on the stack: it would take more instructions to free registers for them, and
+ * most answers are no.
+ */
+NOINLINE bool unless_reported(const besom_filter *f, const void *key, size_t len) {
+  return !exceptions_deny(f->exceptions, hash_bytes(&f->hasher, key, len));
+}
+
+static bool reports_contains(const besom_filter *f, const void *key, size_t len) {
+  return f->base_queries.contains(f, key, len) && unless_reported(f, key, len);
+}
+
+NOINLINE bool unless_reported_u64(const besom_filter *f, uint64_t key) {
+  return !besom__exceptions_has(f->exceptions, hash_u64(&f->hasher, key));
+}
+
+static bool reports_contains_u64(const besom_filter *f, uint64_t key) {
+  return f->base_queries.contains_u64(f, key) && unless_reported_u64(f, key);
+}
+
+/* The hint needs half of the digest. */
+static bool reports_contains_xxh3_u64(const besom_filter *f, uint64_t key) {
+  const besom_filter *volatile filter = f;
+  volatile uint64_t kept = key;
+  if (LIKELY(!f->base_queries.contains_u64(f, key))) return false;
+  f = filter;
+  key = kept;
+  if (LIKELY(!exceptions_hint(f->exceptions, xxh3_u64(&f->hasher, key).hi))) return true;
+  return unless_reported_u64(f, key);
+}
+
+NOINLINE bool unless_reported_digest(const besom_filter *f, besom_digest d) {
+  return !exceptions_deny(f->exceptions, d);
+}
+
+static bool reports_contains_digest(const besom_filter *f, besom_digest d) {
+  const besom_filter *volatile filter = f;
+  volatile besom_digest kept = d;
+  if (LIKELY(!f->base_queries.contains_digest(f, d))) return false;
+  return unless_reported_digest(filter, (besom_digest){kept.hi, kept.lo});
+}
+
+static const struct query_calls reports_queries = {
+    .contains = reports_contains,
+    .contains_u64 = reports_contains_u64,
+    .contains_digest = reports_contains_digest,
+};
+
+static const struct query_calls reports_xxh3_queries = {
+    .contains = reports_contains,
+    .contains_u64 = reports_contains_xxh3_u64,
+    .contains_digest = reports_contains_digest,
+};
+
+/* Of lists of domains with exceptions: a name is denied if each entry that answers it is. */
+static const struct query_calls domain_reports_queries = {
+    .contains = domain_contains,
+    .contains_u64 = reports_contains_u64,
+    .contains_digest = reports_contains_digest,
+};
+
+/* -------------------------------------------------------------- inserts of any kind */
+
+static besom_status general_insert(besom_filter *f, const void *key, size_t len) {
+  return f->kind->change->insert(f, hash_bytes(&f->hasher, key, len));
+}
+
+static besom_status general_insert_u64(besom_filter *f, uint64_t key) {
+  return f->kind->change->insert(f, hash_u64(&f->hasher, key));
+}
+
+static besom_status general_insert_digest(besom_filter *f, besom_digest d) {
+  return f->kind->change->insert(f, d);
+}
+
+static const struct insert_calls general_inserts = {
+    .insert = general_insert,
+    .insert_u64 = general_insert_u64,
+    .insert_digest = general_insert_digest,
+};
+
+/* Enters a free slot; NULL: not entered, because there is none or because writers may not enter. */
+ALWAYS_INLINE struct reader_slot *slot_to_write(struct snapshot_handle *h) {
+  struct reader_slot *slot = free_slot(h);
+  if (UNLIKELY(!slot)) return NULL;
+  slot_enter(h, slot);
+  if (writers_may_enter(h)) return slot;
+  slot_leave(slot);
+  return NULL;
+}
+
+NOINLINE besom_status snapshot_insert_slowly(besom_filter *f, const void *key, size_t len) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->inserts->insert(r.filter, key, len);
+  besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_insert(besom_filter *f, const void *key, size_t len) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_insert_slowly(f, key, len);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->inserts->insert(now, key, len);
+  slot_leave(slot);
+  return status;
+}
+
+NOINLINE besom_status snapshot_insert_u64_slowly(besom_filter *f, uint64_t key) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->inserts->insert_u64(r.filter, key);
+  besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_insert_u64(besom_filter *f, uint64_t key) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_insert_u64_slowly(f, key);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->inserts->insert_u64(now, key);
+  slot_leave(slot);
+  return status;
+}
+
+NOINLINE besom_status snapshot_insert_digest_slowly(besom_filter *f, besom_digest d) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->inserts->insert_digest(r.filter, d);
+  besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_insert_digest(besom_filter *f, besom_digest d) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_insert_digest_slowly(f, d);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->inserts->insert_digest(now, d);
+  slot_leave(slot);
+  return status;
+}
+
+static const struct insert_calls snapshot_inserts = {
+    .insert = snapshot_insert,
+    .insert_u64 = snapshot_insert_u64,
+    .insert_digest = snapshot_insert_digest,
+};
+
+/* Of filters with exceptions: removes that of a key that was inserted. */
+static besom_status reports_insert_digest(besom_filter *f, besom_digest d) {
+  besom_status status = f->base_inserts->insert_digest(f, d);
+  if (status == BESOM_OK) besom__reports_remove(f, d, false);
+  return status;
+}
+
+static besom_status reports_insert(besom_filter *f, const void *key, size_t len) {
+  return reports_insert_digest(f, hash_bytes(&f->hasher, key, len));
+}
+
+static besom_status reports_insert_u64(besom_filter *f, uint64_t key) {
+  return reports_insert_digest(f, hash_u64(&f->hasher, key));
+}
+
+static const struct insert_calls reports_inserts = {
+    .insert = reports_insert,
+    .insert_u64 = reports_insert_u64,
+    .insert_digest = reports_insert_digest,
+};
+
+/* Filters that take no inserts, for a reason that does not depend on the key. */
+static besom_status why_not(const besom_filter *f) {
+  if (!KIND_HAS(f->kind, change, insert)) return BESOM_UNSUPPORTED;
+  return f->mapping ? BESOM_READ_ONLY : BESOM_BUSY;
+}
+
+static besom_status refuse_insert(besom_filter *f, const void *key, size_t len) {
+  (void)key, (void)len;
+  return why_not(f);
+}
+
+static besom_status refuse_insert_u64(besom_filter *f, uint64_t key) {
+  (void)key;
+  return why_not(f);
+}
+
+static besom_status refuse_insert_digest(besom_filter *f, besom_digest d) {
+  (void)d;
+  return why_not(f);
+}
+
+static const struct insert_calls refusing_inserts = {
+    .insert = refuse_insert,
+    .insert_u64 = refuse_insert_u64,
+    .insert_digest = refuse_insert_digest,
+};
+
+/* -------------------------------------------------------------- choosing */
+
+static const struct query_calls *choose_queries(const besom_filter *f) {
+  const struct besom_kind *kind = f->kind;
+  if (f->domains.labels) return &domain_queries;
+  const struct query_calls *own = kind->query.calls ? kind->query.calls(f) : NULL;
+  if (own) return own;
+  return kind->query.contains_key ? &keyed_queries : &general_queries;
+}
+
+static const struct insert_calls *choose_inserts(const besom_filter *f) {
+  const struct besom_kind *kind = f->kind;
+  if (!KIND_HAS(kind, change, insert) || f->mapping || f->task) return &refusing_inserts;
+  if (f->is_set && !kind->map) return &besom__set_inserts;
+  const struct insert_calls *own = KIND_HAS(kind, change, calls) ? kind->change->calls(f) : NULL;
+  return own ? own : &general_inserts;
+}
+
+void besom__choose_calls(besom_filter *f) {
+  if (f->snapshot) return; /* set once, by besom__snapshot_calls: other threads are reading them */
+  f->queries = choose_queries(f);
+  f->base_queries = *f->queries;
+  f->inserts = f->base_inserts = choose_inserts(f);
+  if (!has_reports(f)) return;
+  f->queries = f->domains.labels           ? &domain_reports_queries
+               : f->hasher.id == HASH_XXH3 ? &reports_xxh3_queries
+                                           : &reports_queries;
+  if (f->inserts != &refusing_inserts) f->inserts = &reports_inserts;
+}
+
+void besom__snapshot_calls(besom_filter *f) {
+  f->queries = &snapshot_queries;
+  f->inserts = KIND_HAS(f->kind, change, insert) ? &snapshot_inserts : &refusing_inserts;
+}

@@ -1,0 +1,607 @@
+#include "exceptions/exceptions.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "core/system/memory.h"
+
+#define HOME_KEY_BITS 48    /* bits of a number that determine its home */
+#define MOST_SHORT_BITS 112 /* longer exceptions have fewer hints, which take memory, too */
+#define TAG_BYTES 2
+#define REST_BYTES 16 /* that are read and written at a rest */
+#define FIRST_CELLS 8
+#define MANY_CELLS 128 /* from here on it grows by 1/100 */
+
+/* A tag. The distance is uppermost, so that tags are compared by it. */
+#define TAG_NUMBER_BITS 7
+#define FRESH 1u
+#define LISTED 2u
+#define FLAGS (FRESH | LISTED)
+#define ONE_CELL (1u << (2 + TAG_NUMBER_BITS)) /* of distance */
+#define MAX_DISTANCE 127                       /* that a tag can hold, plus 1 */
+
+#define NONE UINT64_MAX /* no cell */
+
+typedef unsigned __int128 bits128;
+
+/* ------------------------------------------------------------------ numbers */
+
+static uint64_t normalized(uint64_t slots) {
+  return slots << leading_zeros(slots);
+}
+
+void besom__exceptions_start(struct exception_set *m, uint64_t slots) {
+  *m = (struct exception_set){.slots = normalized(slots)};
+}
+
+besom_digest besom__exception_number(const struct exception_set *m, besom_digest d) {
+  struct address a = address_of(d, m->slots);
+  return (besom_digest){a.quotient, a.rest.hi};
+}
+
+static bits128 exceptions_bits_of(besom_digest number) {
+  return (bits128)number.hi << 64 | number.lo;
+}
+
+/* The smallest digest whose number is not below this one; the largest digest if there is none. */
+static bits128 first_digest_of(const struct exception_set *m, bits128 number) {
+  if ((uint64_t)(number >> 64) >= m->slots) return ~(bits128)0;
+  bits128 rest = number % m->slots << 64;
+  bits128 digest = number / m->slots << 64 | (uint64_t)(rest / m->slots);
+  return digest + (rest % m->slots != 0);
+}
+
+/* The lower n bits, n < 128. */
+static bits128 low_bits(bits128 x, unsigned n) {
+  return x & (((bits128)1 << n) - 1);
+}
+
+/* Zeros after the length, 1 to 128. */
+static bits128 first_bits_of(bits128 number, unsigned length) {
+  return number >> (NUMBER_BITS - length) << (NUMBER_BITS - length);
+}
+
+void besom__exception_range(const struct exception_set *m, const struct exception *e,
+                            besom_digest *first, besom_digest *last) {
+  bits128 from = exceptions_bits_of(e->number), size = (bits128)1 << (NUMBER_BITS - e->length),
+          low = first_digest_of(m, from), next = first_digest_of(m, from + size),
+          high = ~next ? next - 1 : next;
+  *first = (besom_digest){(uint64_t)(low >> 64), (uint64_t)low};
+  *last = (besom_digest){(uint64_t)(high >> 64), (uint64_t)high};
+}
+
+/* ------------------------------------------------------------------ geometry */
+
+/* The smallest key (first 48 bits of a number) whose home is this cell or a later one. */
+static uint64_t first_key(const struct exception_set *m, uint64_t home) {
+  return (uint64_t)((((bits128)home << 64) + m->scale - 1) / m->scale);
+}
+
+/* Sets what follows from cells, length and mixed. */
+static void set_geometry(struct exception_set *m) {
+  uint64_t keys = (m->slots >> (64 - HOME_KEY_BITS)) + 1;
+  m->scale = (uint64_t)(((bits128)m->cells << 64) / keys);
+  uint64_t keys_per_home = (uint64_t)((((bits128)1 << 64) + m->scale - 1) / m->scale);
+  unsigned bits = 64 - leading_zeros(keys_per_home - 1);
+  m->hint_bits = m->length <= MOST_SHORT_BITS ? 3 : 2;
+  m->home_bits = (uint8_t)(bits < TAG_NUMBER_BITS ? TAG_NUMBER_BITS : bits);
+}
+
+/* Bits of the number that neither the home nor the tag tells begin here. */
+static unsigned rest_start(const struct exception_set *m) {
+  return HOME_KEY_BITS + TAG_NUMBER_BITS - m->home_bits;
+}
+
+static unsigned rest_bits(const struct exception_set *m) {
+  return m->length + m->mixed - rest_start(m);
+}
+
+uint64_t besom__exceptions_saved_bytes(const struct exception_set *m) {
+  return m->cells ? m->cells * TAG_BYTES + (uint64_t)(((bits128)m->cells * rest_bits(m) + 7) / 8)
+                  : 0;
+}
+
+static uint64_t hint_bytes(const struct exception_set *m) {
+  return (m->cells << m->hint_bits) / 8 + 1;
+}
+
+uint64_t besom__exceptions_bytes(const struct exception_set *m) {
+  if (!m->cells) return 0;
+  return hint_bytes(m) + besom__exceptions_saved_bytes(m) + REST_BYTES - rest_bits(m) / 8;
+}
+
+/* Allocates the memory of a set whose geometry is set. */
+static bool allocate_cells(struct exception_set *m, const besom_allocator *allocator) {
+  uint8_t *memory = besom__allocate(allocator, (size_t)besom__exceptions_bytes(m));
+  m->tags = memory ? memory + hint_bytes(m) : NULL;
+  return memory;
+}
+
+static bool too_full(uint64_t count, uint64_t cells) {
+  return 64 * count > 62 * cells;
+}
+
+static uint64_t exceptions_next_cell(const struct exception_set *m, uint64_t i) {
+  return i + 1 < m->cells ? i + 1 : 0;
+}
+
+/* ------------------------------------------------------------------ cells */
+
+static unsigned tag_at(const struct exception_set *m, uint64_t cell) {
+  const uint8_t *at = m->tags + cell * TAG_BYTES;
+  return at[0] | (unsigned)at[1] << 8;
+}
+
+static void set_tag(struct exception_set *m, uint64_t cell, unsigned tag) {
+  uint8_t *at = m->tags + cell * TAG_BYTES;
+  at[0] = (uint8_t)tag;
+  at[1] = (uint8_t)(tag >> 8);
+}
+
+/* The distance from home, plus 1; 0 of a free cell. */
+static unsigned distance_of(unsigned tag) {
+  return tag / ONE_CELL;
+}
+
+/* Rests are packed, the lower bits first. A rest and a byte fit into 128 bits: cells >= 8. */
+static bits128 rest_at(const struct exception_set *m, uint64_t cell) {
+  unsigned bits = rest_bits(m);
+  uint64_t position = cell * bits;
+  const uint8_t *at = m->tags + m->cells * TAG_BYTES + position / 8;
+  return low_bits(((bits128)load64(at + 8) << 64 | load64(at)) >> position % 8, bits);
+}
+
+static void set_rest(struct exception_set *m, uint64_t cell, bits128 rest) {
+  unsigned bits = rest_bits(m);
+  uint64_t position = cell * bits;
+  uint8_t *at = m->tags + m->cells * TAG_BYTES + position / 8;
+  bits128 word = (bits128)load64(at + 8) << 64 | load64(at);
+  word &= ~(low_bits(~(bits128)0, bits) << position % 8);
+  word |= rest << position % 8;
+  store64(at, (uint64_t)word);
+  store64(at + 8, (uint64_t)(word >> 64));
+}
+
+/* Where a search for a number begins, and the tag that it has there, without flags. */
+struct probe {
+  uint64_t home;
+  unsigned tag;
+};
+
+/* number_hi: the upper half of the number */
+static struct probe probe_of(const struct exception_set *m, uint64_t number_hi) {
+  uint64_t key = number_hi >> (64 - HOME_KEY_BITS);
+  unsigned bits =
+      (unsigned)(key >> (m->home_bits - TAG_NUMBER_BITS)) & ((1u << TAG_NUMBER_BITS) - 1);
+  return (struct probe){(uint64_t)((bits128)key * m->scale >> 64), ONE_CELL | bits << 2};
+}
+
+static void set_hint_of(struct exception_set *m, uint64_t digest_hi) {
+  uint64_t hint = hint_of(m, digest_hi);
+  m->tags[-1 - (ptrdiff_t)(hint / 8)] |= (uint8_t)(1u << hint % 8);
+}
+
+/*
+ * Sets the hints of the digests that e denies. Their upper halves are a few numbers, 2^17 if e is
+ * short: too few for three hints.
+ */
+static void set_hints(struct exception_set *m, const struct exception *e) {
+  uint64_t known = e->length < 64 ? bits_below(64 - e->length) : 0,
+           last = e->number.hi | known; /* upper half of a number */
+  uint64_t from = (uint64_t)(((bits128)e->number.hi << 64) / m->slots), to = UINT64_MAX;
+  if (last + 1 < m->slots) to = (uint64_t)(((bits128)(last + 1) << 64) / m->slots) + 1;
+  set_hint_of(m, from);
+  set_hint_of(m, to ? to : UINT64_MAX);
+}
+
+/* A rest at its place in the number; *length is that of the exception. */
+static bits128 placed(const struct exception_set *m, bits128 rest, unsigned *length) {
+  bits128 bits = rest << (NUMBER_BITS - m->length - m->mixed);
+  *length = m->length;
+  if (!m->mixed) return bits;
+  unsigned zeros =
+      (uint64_t)bits ? trailing_zeros((uint64_t)bits) : 64 + trailing_zeros((uint64_t)(bits >> 64));
+  *length = zeros < NUMBER_BITS ? NUMBER_BITS - 1 - zeros : 0;
+  return bits & (bits - 1);
+}
+
+/* Whether the number begins with the exception of the cell. Home and tag are equal. */
+static bool rest_matches(const struct exception_set *m, uint64_t cell, besom_digest number) {
+  unsigned length;
+  bits128 rest = placed(m, rest_at(m, cell), &length);
+  bits128 mine = low_bits(exceptions_bits_of(number), NUMBER_BITS - rest_start(m));
+  return first_bits_of(mine ^ rest, length) == 0;
+}
+
+/* The first cell from the probe's on whose exception the number begins with; or NONE. */
+static uint64_t exceptions_find(const struct exception_set *m, besom_digest number,
+                                unsigned flags) {
+  struct probe p = probe_of(m, number.hi);
+  for (uint64_t i = p.home;; i = exceptions_next_cell(m, i), p.tag += ONE_CELL) {
+    unsigned tag = tag_at(m, i);
+    if (distance_of(tag) < distance_of(p.tag)) return NONE;
+    if (((tag ^ p.tag) & ~FLAGS) == 0 && (tag & flags) == flags && rest_matches(m, i, number))
+      return i;
+  }
+}
+
+static struct exception exception_at(const struct exception_set *m, uint64_t cell) {
+  unsigned tag = tag_at(m, cell);
+  struct exception e = {.listed = tag & LISTED, .fresh = tag & FRESH};
+  bits128 rest = placed(m, rest_at(m, cell), &e.length);
+  uint64_t distance = distance_of(tag) - 1,
+           home = cell >= distance ? cell - distance : cell + m->cells - distance;
+  /* the key with this home and these lower bits */
+  uint64_t first = first_key(m, home), known = bits_below(m->home_bits);
+  uint64_t low = (uint64_t)(tag >> 2 & ((1u << TAG_NUMBER_BITS) - 1))
+                 << (m->home_bits - TAG_NUMBER_BITS);
+  low |= (uint64_t)(rest >> (NUMBER_BITS - HOME_KEY_BITS));
+  uint64_t key = first + ((low - first) & known);
+  bits128 number =
+      (bits128)key << (NUMBER_BITS - HOME_KEY_BITS) | low_bits(rest, NUMBER_BITS - HOME_KEY_BITS);
+  e.number = (besom_digest){(uint64_t)(number >> 64), (uint64_t)number};
+  return e;
+}
+
+/* ------------------------------------------------------------------ queries */
+
+#ifdef __SSE2__
+#define TAGS_AT_ONCE 16
+
+/* 8 tags at increasing distances, the first one with this tag. */
+ALWAYS_INLINE __m128i expected_tags(unsigned tag) {
+  __m128i cells = _mm_setr_epi16(0, ONE_CELL, 2 * ONE_CELL, 3 * ONE_CELL, 4 * ONE_CELL,
+                                 5 * ONE_CELL, 6 * ONE_CELL, 7 * ONE_CELL);
+  return _mm_add_epi16(_mm_set1_epi16((short)tag), cells);
+}
+
+/*
+ * Whether 16 tags at a time show that a search ends: one is nearer to its home than the digest
+ * would be there, and none before it is equal. If not, the search must be done one by one.
+ */
+static bool surely_absent(const struct exception_set *m, struct probe p) {
+  const __m128i zero = _mm_setzero_si128(), number = _mm_set1_epi16((short)~FLAGS),
+                distance = _mm_set1_epi16((short)~(ONE_CELL - 1));
+  const unsigned last = (MAX_DISTANCE - TAGS_AT_ONCE) * ONE_CELL;
+  for (; p.home + TAGS_AT_ONCE <= m->cells && p.tag < last; p.home += TAGS_AT_ONCE) {
+    const __m128i *at = (const __m128i *)(const void *)(m->tags + p.home * TAG_BYTES);
+    __m128i a = _mm_loadu_si128(at), b = _mm_loadu_si128(at + 1);
+    __m128i x = expected_tags(p.tag), y = expected_tags(p.tag + TAGS_AT_ONCE / 2 * ONE_CELL);
+    __m128i equal = _mm_or_si128(_mm_cmpeq_epi16(_mm_and_si128(_mm_xor_si128(a, x), number), zero),
+                                 _mm_cmpeq_epi16(_mm_and_si128(_mm_xor_si128(b, y), number), zero));
+    __m128i nearer = _mm_or_si128(_mm_subs_epu16(_mm_and_si128(x, distance), a),
+                                  _mm_subs_epu16(_mm_and_si128(y, distance), b));
+    if (UNLIKELY(_mm_movemask_epi8(equal))) return false;
+    if (LIKELY(_mm_movemask_epi8(_mm_cmpeq_epi8(nearer, zero)) != 0xffff)) return true;
+    p.tag += TAGS_AT_ONCE * ONE_CELL;
+  }
+  return false;
+}
+#else
+static bool surely_absent(const struct exception_set *m, struct probe p) {
+  (void)m, (void)p;
+  return false;
+}
+#endif
+
+bool besom__exceptions_has_number(const struct exception_set *m, besom_digest number) {
+  if (m->count == 0) return false;
+  return !surely_absent(m, probe_of(m, number.hi)) && exceptions_find(m, number, 0) != NONE;
+}
+
+bool besom__exceptions_has(const struct exception_set *m, besom_digest d) {
+  return besom__exceptions_has_number(m, besom__exception_number(m, d));
+}
+
+void besom__exceptions_prefetch(const struct exception_set *m, besom_digest d) {
+  struct probe p = probe_of(m, besom__exception_number(m, d).hi);
+  __builtin_prefetch(m->tags + p.home * TAG_BYTES);
+}
+
+bool besom__exceptions_cover(const struct exception_set *m, const struct exception *e) {
+  if (m->count == 0) return false;
+  uint64_t cell = exceptions_find(m, e->number, 0);
+  return cell != NONE && exception_at(m, cell).length <= e->length;
+}
+
+bool besom__exceptions_next(const struct exception_set *m, uint64_t *cell, struct exception *e) {
+  for (; *cell < m->cells; ++*cell)
+    if (tag_at(m, *cell)) {
+      *e = exception_at(m, (*cell)++);
+      return true;
+    }
+  return false;
+}
+
+/* ------------------------------------------------------------------ changes */
+
+/* Where a new exception goes: after all that are as far from home as it would be there. */
+static uint64_t cell_for(const struct exception_set *m, struct probe *p) {
+  uint64_t i = p->home;
+  for (; distance_of(tag_at(m, i)) >= distance_of(p->tag); p->tag += ONE_CELL)
+    i = exceptions_next_cell(m, i);
+  return i;
+}
+
+/* Whether a number can be inserted: no exception would be too far from home. */
+static bool exceptions_fits(const struct exception_set *m, besom_digest number) {
+  struct probe p = probe_of(m, number.hi);
+  uint64_t i = cell_for(m, &p);
+  if (distance_of(p.tag) > MAX_DISTANCE) return false;
+  for (; tag_at(m, i); i = exceptions_next_cell(m, i))
+    if (distance_of(tag_at(m, i)) == MAX_DISTANCE) return false;
+  return true;
+}
+
+/* Inserts an exception that fits; those from its cell to the next free one move up. */
+static void exceptions_insert(struct exception_set *m, const struct exception *e) {
+  struct probe p = probe_of(m, e->number.hi);
+  uint64_t i = cell_for(m, &p);
+  unsigned tag = p.tag | (e->listed ? LISTED : 0) | (e->fresh ? FRESH : 0);
+  unsigned length = e->length < m->length ? e->length : m->length;
+  bits128 rest = first_bits_of(exceptions_bits_of(e->number), length);
+  if (m->mixed) rest |= (bits128)1 << (NUMBER_BITS - 1 - length);
+  rest = low_bits(rest, NUMBER_BITS - rest_start(m)) >> (NUMBER_BITS - m->length - m->mixed);
+  for (;; i = exceptions_next_cell(m, i)) {
+    unsigned moved_tag = tag_at(m, i);
+    bits128 moved_rest = rest_at(m, i);
+    set_tag(m, i, tag);
+    set_rest(m, i, rest);
+    if (!moved_tag) break;
+    tag = moved_tag + ONE_CELL;
+    rest = moved_rest;
+  }
+  set_hints(m, e);
+  m->count++;
+  m->listed += e->listed;
+}
+
+/* Frees the cell and moves the exceptions after it back, up to one that is at home. */
+static void remove_cell(struct exception_set *m, uint64_t hole) {
+  m->count--;
+  m->listed -= (tag_at(m, hole) & LISTED) != 0;
+  for (uint64_t i = exceptions_next_cell(m, hole); distance_of(tag_at(m, i)) > 1;
+       i = exceptions_next_cell(m, i)) {
+    set_tag(m, hole, tag_at(m, i) - ONE_CELL);
+    set_rest(m, hole, rest_at(m, i));
+    hole = i;
+  }
+  set_tag(m, hole, 0);
+  set_rest(m, hole, 0);
+}
+
+/* Several may match: of different lengths, or in a forged file. None may stay. */
+bool besom__exceptions_remove_number(struct exception_set *m, besom_digest number, bool listed) {
+  bool was_there = false;
+  while (m->count) {
+    uint64_t cell = exceptions_find(m, number, listed ? LISTED : 0);
+    if (cell == NONE) break;
+    remove_cell(m, cell);
+    was_there = true;
+  }
+  return was_there;
+}
+
+bool besom__exceptions_remove(struct exception_set *m, besom_digest d, bool listed) {
+  return besom__exceptions_remove_number(m, besom__exception_number(m, d), listed);
+}
+
+/* ------------------------------------------------------------------ growing */
+
+static bool move_all(const struct exception_set *from, struct exception_set *to) {
+  struct exception e;
+  for (uint64_t cell = 0; besom__exceptions_next(from, &cell, &e);) {
+    if (!exceptions_fits(to, e.number)) return false;
+    exceptions_insert(to, &e);
+  }
+  return true;
+}
+
+/*
+ * Replaces the set by one with so many cells or more, in which e fits, too. Errors, with nothing
+ * changed: NO_MEMORY; RESERVE_FULL if too many exceptions have nearly the same home, which only an
+ * adversary who knows the seed achieves.
+ */
+static besom_status exceptions_rebuild(struct exception_set *m, const besom_allocator *allocator,
+                                       uint64_t cells, const struct exception_set *shape,
+                                       const struct exception *e) {
+  uint64_t most = 2 * (m->count + FIRST_CELLS);
+  do {
+    struct exception_set larger = *shape;
+    larger.cells = cells;
+    set_geometry(&larger);
+    larger.hand = m->cells ? (uint64_t)((bits128)m->hand * cells / m->cells) : 0;
+    if (!allocate_cells(&larger, allocator)) return BESOM_NO_MEMORY;
+    bool fit = move_all(m, &larger) && exceptions_fits(&larger, e->number);
+    besom__exceptions_free(fit ? m : &larger, allocator);
+    if (fit) {
+      *m = larger;
+      return BESOM_OK;
+    }
+    cells += cells / 8 + 1;
+  } while (cells <= most);
+  return BESOM_RESERVE_FULL;
+}
+
+/* An empty set whose rests are long enough for e. With a 1 after it, 127 bits are the most. */
+static struct exception_set shape_for(const struct exception_set *m, const struct exception *e) {
+  struct exception_set shape = {.slots = m->slots, .forgotten = m->forgotten};
+  unsigned longest = e->length > m->length ? e->length : m->length;
+  shape.mixed = m->mixed || (m->cells && e->length != m->length);
+  shape.length = (uint8_t)(shape.mixed && longest == NUMBER_BITS ? longest - 1 : longest);
+  return shape;
+}
+
+/* ------------------------------------------------------------------ adding */
+
+static void move_hand(struct exception_set *m) {
+  set_tag(m, m->hand, tag_at(m, m->hand) & ~FRESH);
+  m->hand = exceptions_next_cell(m, m->hand);
+}
+
+/* Removes the next exception that is neither fresh nor listed. One is not listed. */
+static void forget_one(struct exception_set *m) {
+  for (;; move_hand(m)) {
+    unsigned tag = tag_at(m, m->hand);
+    if (tag && !(tag & FLAGS)) break;
+  }
+  remove_cell(m, m->hand);
+  m->forgotten++;
+}
+
+static void refresh(struct exception_set *m, uint64_t cell, const struct exception *e) {
+  unsigned tag = tag_at(m, cell);
+  m->listed += e->listed && !(tag & LISTED);
+  set_tag(m, cell, tag | FRESH | (e->listed ? LISTED : 0));
+}
+
+static bool may_forget(const struct exception_set *m, const struct exception_limit *limit) {
+  return limit->forget && m->count > m->listed;
+}
+
+/* Makes the set so large that e fits. At the limit another one is forgotten first: *forget. */
+static besom_status make_space(struct exception_set *m, const besom_allocator *allocator,
+                               const struct exception *e, const struct exception_limit *limit,
+                               bool *forget) {
+  struct exception_set shape = shape_for(m, e);
+  bool same_shape = shape.length == m->length && shape.mixed == m->mixed,
+       has_place = m->cells && exceptions_fits(m, e->number),
+       grow = too_full(m->count + !*forget, m->cells) || !has_place;
+  if (same_shape && !grow) return BESOM_OK;
+  uint64_t cells = grow ? m->cells + m->cells / (m->cells < MANY_CELLS ? 40 : 100) + 2 : m->cells;
+  besom_status status =
+      exceptions_rebuild(m, allocator, cells < FIRST_CELLS ? FIRST_CELLS : cells, &shape, e);
+  if (status == BESOM_OK || (status == BESOM_NO_MEMORY && limit->no_memory_fails)) return status;
+  if (!may_forget(m, limit) || !same_shape || !has_place) return BESOM_RESERVE_FULL;
+  *forget = true;
+  return BESOM_OK;
+}
+
+besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
+                                   const struct exception *e, const struct exception_limit *limit) {
+  uint64_t cell = m->count ? exceptions_find(m, e->number, 0) : NONE;
+  if (cell != NONE) {
+    refresh(m, cell, e);
+    return BESOM_OK;
+  }
+  bool forget = m->count >= limit->most;
+  if (forget && !may_forget(m, limit)) return BESOM_RESERVE_FULL;
+  besom_status status = make_space(m, allocator, e, limit, &forget);
+  if (status != BESOM_OK) return status;
+  if (limit->forget) move_hand(m);
+  if (forget) forget_one(m);
+  while (m->count >= limit->most && m->count > m->listed) forget_one(m); /* after shrinking */
+  exceptions_insert(m, e);
+  return forget ? BESOM_EVICTED : BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ whole sets */
+
+besom_status besom__exceptions_copy(struct exception_set *to, const struct exception_set *from,
+                                    const besom_allocator *allocator) {
+  struct exception_set copy = *from;
+  if (from->cells) {
+    if (!allocate_cells(&copy, allocator)) return BESOM_NO_MEMORY;
+    memcpy(copy.tags - hint_bytes(from), from->tags - hint_bytes(from),
+           (size_t)besom__exceptions_bytes(from));
+  }
+  *to = copy;
+  return BESOM_OK;
+}
+
+void besom__exceptions_free(struct exception_set *m, const besom_allocator *allocator) {
+  if (m->cells)
+    besom__release(allocator, m->tags - hint_bytes(m), (size_t)besom__exceptions_bytes(m));
+  *m = (struct exception_set){.slots = m->slots};
+}
+
+void besom__exceptions_visit(struct exception_set *m, const struct block_visitor *v) {
+  size_t hints = hint_bytes(m);
+  if (m->cells) m->tags = (uint8_t *)v->visit(v->ctx, m->tags - hints) + hints;
+}
+
+/* ------------------------------------------------------------------ files */
+
+void besom__exceptions_write(const struct exception_set *m, struct byte_writer *w) {
+  besom__write_u64(w, m->cells);
+  besom__write_u64(w, m->count);
+  besom__write_u64(w, m->listed);
+  besom__write_u64(w, m->hand);
+  besom__write_u64(w, m->forgotten);
+  besom__write_u32(w, m->length);
+  besom__write_u32(w, m->mixed);
+}
+
+/* What is out of range becomes what load refuses. */
+void besom__exceptions_read(struct exception_set *m, struct byte_reader *r) {
+  m->cells = besom__read_u64(r);
+  m->count = besom__read_u64(r);
+  m->listed = besom__read_u64(r);
+  m->hand = besom__read_u64(r);
+  m->forgotten = besom__read_u64(r);
+  uint32_t length = besom__read_u32(r), mixed = besom__read_u32(r);
+  m->length = length <= NUMBER_BITS ? (uint8_t)length : UINT8_MAX;
+  m->mixed = mixed;
+  if (mixed > 1) m->length = UINT8_MAX;
+}
+
+static bool has_sound_size(const struct exception_set *m, uint64_t len) {
+  if (!m->cells) return !m->count && !m->listed && !m->hand && !len && m->length <= NUMBER_BITS;
+  return m->cells >= FIRST_CELLS && m->cells <= len && m->count <= m->cells &&
+         m->listed <= m->count && m->hand < m->cells && m->length > HOME_KEY_BITS &&
+         m->length + m->mixed <= NUMBER_BITS;
+}
+
+besom_status besom__exceptions_load(struct exception_set *m, const besom_allocator *allocator,
+                                    const void *data, uint64_t len) {
+  bool sound = has_sound_size(m, len);
+  if (sound && m->cells) {
+    set_geometry(m);
+    sound = besom__exceptions_saved_bytes(m) == len;
+  }
+  besom_status status = sound ? BESOM_OK : BESOM_CORRUPT;
+  if (sound && m->cells) {
+    if (allocate_cells(m, allocator))
+      memcpy(m->tags, data, (size_t)len);
+    else
+      status = BESOM_NO_MEMORY;
+  }
+  if (status == BESOM_OK && !besom__exceptions_check(m)) {
+    struct exception e;
+    for (uint64_t cell = 0; besom__exceptions_next(m, &cell, &e);) set_hints(m, &e);
+    return BESOM_OK;
+  }
+  if (!m->tags) m->cells = 0;
+  besom__exceptions_free(m, allocator);
+  return status == BESOM_OK ? BESOM_CORRUPT : status;
+}
+
+/*
+ * At home, or the cell before is used and the exceptions are in the order of their homes. So there
+ * is no free cell between an exception and its home.
+ */
+static bool is_in_place(const struct exception_set *m, uint64_t i) {
+  unsigned distance = distance_of(tag_at(m, i)),
+           before = distance_of(tag_at(m, i ? i - 1 : m->cells - 1));
+  if (distance > 1 && before + 1 < distance) return false;
+  struct exception e = exception_at(m, i);
+  struct probe p = probe_of(m, e.number.hi);
+  return e.length > HOME_KEY_BITS && e.length <= m->length && e.number.hi < m->slots &&
+         (p.home + distance - 1) % m->cells == i;
+}
+
+const char *besom__exceptions_check(const struct exception_set *m) {
+  uint64_t count = 0, listed = 0;
+  for (uint64_t i = 0; i < m->cells; i++) {
+    unsigned tag = tag_at(m, i);
+    count += tag != 0;
+    listed += (tag & LISTED) != 0;
+    if (tag ? !distance_of(tag) : rest_at(m, i) != 0) return "a free cell is not empty";
+  }
+  if (count != m->count || listed != m->listed || (m->cells && too_full(count, m->cells)))
+    return "the number of exceptions is wrong";
+  for (uint64_t i = 0; i < m->cells; i++)
+    if (tag_at(m, i) && !is_in_place(m, i)) return "an exception is not in its place";
+  return NULL;
+}

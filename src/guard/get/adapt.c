@@ -1,0 +1,164 @@
+/* False positives: counting them, adapting the filter, and the queue from readers to writers. */
+#include "guard/guard.h"
+
+/* ------------------------------------------------------------------ counting */
+
+static struct false_positive false_positive_of(const struct lookup *l) {
+  besom_bytes key = *l->key;
+  struct false_positive fp = {
+      .digest = l->digest, .epoch = l->epoch->number, .len = (uint32_t)key.len};
+  size_t kept = key.len < sizeof fp.key ? key.len : sizeof fp.key;
+  if (kept) memcpy(fp.key, key.data, kept);
+  return fp;
+}
+
+/* Keys with the same length and the same first bytes have one id. Reports show no more of a key. */
+static uint64_t id_of(const struct false_positive *fp) {
+  return besom__checksum(fp->key, sizeof fp->key) + fp->len;
+}
+
+/*
+ * Space-Saving (Metwally et al. 2005). A key that is not in the table replaces the one with the
+ * lowest count and inherits that count as its error. So count is an upper bound of the key's false
+ * positives and count - error a lower bound, and every key with more than total / OFFENDERS false
+ * positives is in the table.
+ */
+static void count_offender(besom_guard *g, const struct false_positive *fp) {
+  uint64_t id = id_of(fp);
+  struct offender *lowest = &g->offenders[0];
+  for (struct offender *x = g->offenders; x < g->offenders + OFFENDERS; x++) {
+    if (x->api.count && x->id == id) {
+      x->api.count++;
+      return;
+    }
+    if (x->api.count < lowest->api.count) lowest = x;
+  }
+  lowest->id = id;
+  lowest->api =
+      (besom_offender){.count = lowest->api.count + 1, .error = lowest->api.count, .len = fp->len};
+  memcpy(lowest->api.key, fp->key, sizeof fp->key);
+}
+
+/*
+ * Remembers a false positive. Returns whether the key was remembered already. The table is
+ * direct-mapped and a new digest replaces the old one: if keys repeat in a cycle that is longer
+ * than the table, some are still recognized in every round. A FIFO queue would recognize none.
+ */
+static bool seen_before(besom_guard *g, besom_digest digest) {
+  uint64_t *cell = &g->recent[digest.lo >> (64 - RECENT_BITS)];
+  bool seen = *cell == digest.lo;
+  *cell = digest.lo;
+  return seen;
+}
+
+/* Updates the counters. Returns whether the policy says to adapt. */
+static bool record_false_positive(besom_guard *g, const struct false_positive *fp) {
+  bool repeated = seen_before(g, fp->digest);
+  count(g, &g->stats.repeated_false_positives, repeated);
+  count_offender(g, fp);
+  return g->adapt == BESOM_ADAPT_ALWAYS || (g->adapt == BESOM_ADAPT_SECOND && repeated);
+}
+
+/* ------------------------------------------------------------------ adapting */
+
+void besom__guard_check_reserve(besom_guard *g, const besom_filter *f) {
+  besom_statistics stats;
+  if (g->rekey_at > 1 || besom_stats(f, &stats) != BESOM_OK) return;
+  if (stats.reserve_used >= g->rekey_at) g->rekey_wanted = true;
+}
+
+/* Whether an adaptation failed because the reserve is used up. Both statuses say so. */
+static bool is_reserve_full(besom_status status) {
+  return status == BESOM_RESERVE_FULL || status == BESOM_FULL;
+}
+
+/* IS_MEMBER: two keys have one digest, which no filter can tell apart. NOT_FOUND: the fingerprint
+   was relocated while the filter adapted to an earlier match. Neither is an error. */
+static besom_status adapt_false_matches(struct lookup *l) {
+  besom_guard *g = l->guard;
+  for (size_t i = 0; i < l->false_matches; i++) {
+    besom_status status = besom_adapt_at(l->epoch->filter, l->digest, &l->matches[i], l->stored[i]);
+    if (status == BESOM_OK)
+      count(g, &g->stats.adapted, 1);
+    else if (is_reserve_full(status))
+      count(g, &g->stats.adapt_full, 1);
+    else if (status != BESOM_IS_MEMBER && status != BESOM_NOT_FOUND)
+      return status;
+    if (is_reserve_full(status) && g->rekey_at <= 1) g->rekey_wanted = true;
+  }
+  if (l->false_matches) besom__guard_check_reserve(g, l->epoch->filter);
+  return BESOM_OK;
+}
+
+/* Kinds that relocate fingerprints move records of the store when they adapt. */
+static besom_status adapt_filter(struct lookup *l) {
+  besom_guard *g = l->guard;
+  if (moves_records(g) && g->transactional) {
+    besom_status status = besom__guard_flush_full(g);
+    if (status == BESOM_OK) status = besom__change_begin(g);
+    return status == BESOM_OK ? besom__change_end(g, adapt_false_matches(l), OF_GUARD) : status;
+  }
+  lock_write(g);
+  besom_status status = adapt_false_matches(l);
+  unlock(g);
+  return status;
+}
+
+/* A record that cannot be moved (the disk is full) does not make the answer of a get wrong. */
+besom_status besom__guard_adapt(struct lookup *l) {
+  struct false_positive fp = false_positive_of(l);
+  if (!record_false_positive(l->guard, &fp)) return BESOM_OK;
+  besom_status status = adapt_filter(l);
+  return moves_records(l->guard) && l->guard->transactional ? BESOM_OK : status;
+}
+
+/* ------------------------------------------------------------------ the queue to writers */
+
+void besom__guard_queue(struct lookup *l) {
+  besom_guard *g = l->guard;
+  lock_queue(g);
+  bool room = g->queue_n < QUEUE_LENGTH;
+  if (room) g->queue[(g->queue_first + g->queue_n++) % QUEUE_LENGTH] = false_positive_of(l);
+  unlock_queue(g);
+  count(g, room ? &g->stats.queued : &g->stats.queue_drops, 1);
+  if (g->background) besom__background_wake(g->background);
+}
+
+static bool next_queued(besom_guard *g, struct false_positive *fp) {
+  lock_queue(g);
+  bool any = g->queue_n;
+  if (any) {
+    *fp = g->queue[g->queue_first];
+    g->queue_first = (g->queue_first + 1) % QUEUE_LENGTH;
+    g->queue_n--;
+  }
+  unlock_queue(g);
+  return any;
+}
+
+/* Looks the key up again. Since the reader's lookup it may have been inserted, or the records of
+   its matches may have changed. */
+static besom_status adapt_queued(besom_guard *g, const struct false_positive *fp) {
+  const struct epoch *epoch =
+      g->next.filter && fp->epoch == g->next.number ? &g->next : &g->current;
+  struct lookup l;
+  if (epoch->number != fp->epoch) return BESOM_OK; /* the digest is by a hash that is gone */
+  besom__lookup_digest(&l, g, epoch, fp->digest);
+  besom_status status = besom__lookup_lists(&l, &g->stats.filter_reads);
+  if (status == BESOM_OK && !l.found && l.false_matches) status = adapt_filter(&l);
+  besom__lookup_end(&l);
+  return status;
+}
+
+besom_status besom__guard_apply_queue(besom_guard *g) {
+  struct false_positive fp;
+  besom_status status = BESOM_OK;
+  if (!g->locks) return BESOM_OK;
+  for (size_t i = 0; i < QUEUE_LENGTH && status == BESOM_OK && next_queued(g, &fp); i++) {
+    lock_queue(g); /* readers may call besom_guard_offenders */
+    bool adapt = record_false_positive(g, &fp);
+    unlock_queue(g);
+    if (adapt) status = adapt_queued(g, &fp);
+  }
+  return status;
+}

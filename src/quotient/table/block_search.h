@@ -1,0 +1,114 @@
+/*
+ * Queries of one block of the quotient table: the run of a quotient, and whether it has a
+ * remainder. Inline: table_ops.c and quotient_calls.c compile it per instruction set and width.
+ */
+#ifndef BESOM_QUOTIENT_BLOCK_SEARCH_H
+#define BESOM_QUOTIENT_BLOCK_SEARCH_H
+
+#include "core/address.h"
+#include "quotient/fingerprint/multislot.h"
+#include "quotient/table/walk.h"
+
+/* Where a query looks, and for what. */
+struct target {
+  const uint8_t *block;
+  uint64_t quotient, remainder;
+};
+
+ALWAYS_INLINE struct target target_of(const struct qtable *t, besom_digest d, unsigned width) {
+  struct address a = address_of(d, t->slots);
+  return (struct target){block_at(t, a.quotient / 64), a.quotient, remainder_of(a, width)};
+}
+
+/* The 64 bits of the digest that follow the remainder. */
+ALWAYS_INLINE uint64_t suffix_of(const struct qtable *t, besom_digest d, unsigned width) {
+  return bits_after_remainder(address_of(d, t->slots), width);
+}
+
+/* ------------------------------------------------------------------ the run of a quotient */
+
+/*
+ * The slots of quotient i's run and perhaps some before slot i, as bits of a block. 0 if there is
+ * no run. Negative, with all bits from its start on, if it does not end before the last slot.
+ *
+ * Most runs lie in the block of their quotient and are short. To find them takes no branch: it
+ * could be mispredicted, and would cost a wait for memory then.
+ */
+ALWAYS_INLINE int64_t slots_of_run(const struct qtable *t, const uint8_t *block, unsigned i) {
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), starts = run_starts(t, block);
+  uint64_t nth = (occupied >> i & 1) << bits_set_below(occupied, i);
+  uint64_t start = bit_number(starts, nth), next = bit_after(starts, start, nth);
+  return (int64_t)(next - start - (start < nth));
+}
+
+/* A run that has more slots than this from the quotient's own on is looked up elsewhere. */
+#define NEAR_SLOTS 31
+#define FAR_SLOTS (~UINT64_C(0) << NEAR_SLOTS)
+
+/*
+ * The slots of quotient i's run, slot i is bit 0. Some of FAR_SLOTS are set if the run is too long
+ * or does not end before the last slot: shifting a negative number copies its sign.
+ */
+ALWAYS_INLINE uint64_t run_from_quotient(const struct qtable *t, const uint8_t *block, unsigned i) {
+  return (uint64_t)(slots_of_run(t, block, i) >> i);
+}
+
+/* ------------------------------------------------------------------ fingerprints that match */
+
+/*
+ * The heads of a block, as far as they matter to slots that are equal to a remainder: they do if a
+ * further slot could be equal. The word is mostly in another cache line, so it is read only then.
+ * That cannot be predicted, so there is no branch.
+ */
+ALWAYS_INLINE uint64_t heads_that_matter(const struct qtable *t, const uint8_t *block,
+                                         uint64_t remainder, unsigned width) {
+  bool matter = (t->further_slots != 0) & is_like_further(remainder, width);
+  uint64_t heads = load64_shared(block + (t->heads_at & (0 - (unsigned)matter)));
+  return heads | (matter - UINT64_C(1));
+}
+
+/*
+ * The answer of the fingerprint in slots i .. last of a block; MAYBE if its further slots are in
+ * the next block or do not fit into a word.
+ */
+ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *block, unsigned i,
+                                         unsigned last, uint64_t suffix, unsigned width) {
+  unsigned payload = further_payload(width), bits = (last - i) * payload;
+  uint64_t string = 0;
+  if (UNLIKELY(last >= BLOCK_SLOTS || bits > 64)) return ANSWER_MAYBE;
+  while (i++ < last)
+    string = string << payload | (slot_remainder(t, block, i, width) & bits_below(payload));
+  return answer_of_extension(string << (64 - bits), suffix);
+}
+
+/*
+ * The answer of matches that are heads of several slots each. `last`: the slots that end a
+ * fingerprint. Not inline: most matches have one slot.
+ */
+static __attribute__((noinline)) enum answer answer_of_multislot(const struct qtable *t,
+                                                                 const uint8_t *block,
+                                                                 uint64_t matches, uint64_t last,
+                                                                 besom_digest d, unsigned width) {
+  uint64_t suffix = suffix_of(t, d, width);
+  enum answer answer = ANSWER_NO;
+  for (; matches && answer == ANSWER_NO; matches &= matches - 1) {
+    unsigned i = trailing_zeros(matches);
+    answer = answer_of_long(t, block, i, i + trailing_zeros(last >> i), suffix, width);
+  }
+  return answer;
+}
+
+/*
+ * The answer of the slots of a run that have the digest's remainder: of those that are heads
+ * without a tag. YES if one of them is a fingerprint of one slot: a head follows, or the next run.
+ * Else their further slots are compared with the digest.
+ */
+ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches,
+                                    besom_digest d, unsigned width) {
+  uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
+  matches &= heads & ~block_tags(t, block);
+  if (LIKELY(matches & last)) return ANSWER_YES;
+  return matches ? answer_of_multislot(t, block, matches, last, d, width) : ANSWER_NO;
+}
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * Walks over a quotient table: from a quotient to its run, from a position to the next empty slot
+ * or to the end of the cluster. Inline: table_ops.c and table_slots.c compile it per instruction
+ * set.
+ */
+#ifndef BESOM_QUOTIENT_WALK_H
+#define BESOM_QUOTIENT_WALK_H
+
+#include "quotient/table/quotient_table.h"
+
+/* The number of set bits of x below bit i. */
+ALWAYS_INLINE unsigned bits_set_below(uint64_t x, unsigned i) {
+#ifdef __BMI2__
+  return popcount(_bzhi_u64(x, i)); /* gcc 12 makes two instructions of the form below */
+#else
+  return popcount(x & bits_below(i));
+#endif
+}
+
+/* For `nth` with one bit k: the k-th set bit of x (from 0), 0 if there is none. 0 if nth is 0. */
+ALWAYS_INLINE uint64_t bit_number(uint64_t x, uint64_t nth) {
+#ifdef __BMI2__
+  return _pdep_u64(nth, x);
+#else
+  return nth ? select_bit(x, trailing_zeros(nth)) : 0;
+#endif
+}
+
+/* The set bit of x after `bit`, which is bit_number(x, nth); 0 if there is none. */
+ALWAYS_INLINE uint64_t bit_after(uint64_t x, uint64_t bit, uint64_t nth) {
+#ifdef __BMI2__
+  (void)bit;
+  return _pdep_u64(nth << 1, x);
+#else
+  uint64_t above = x & (0 - bit) & ~bit;
+  (void)nth;
+  return above & (0 - above);
+#endif
+}
+
+/*
+ * Bit k of these, from 0, is where the run of the block's k-th occupied quotient begins, if the
+ * quotient is not above it: the slot after the last of the run before. The last slot of the runs of
+ * earlier blocks is slot offset-1, so that bit number 0 is the offset.
+ */
+ALWAYS_INLINE uint64_t run_starts(const struct qtable *t, const uint8_t *block) {
+  return (block_word(t, block, WORD_END) << 1 | 1) & bits_from_any(block_offset(block));
+}
+
+/* Position of the k-th run end (from 0) at or after `from`; room if there are fewer. */
+static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint64_t k) {
+  uint64_t left = bits_from(from % 64);
+  for (uint64_t at = from & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
+    uint64_t ends = block_word(t, block_at(t, at / 64), WORD_END) & left;
+    unsigned n = popcount(ends);
+    if (k < n) return at + trailing_zeros(select_bit(ends, (unsigned)k));
+    k -= n;
+  }
+  return t->room;
+}
+
+static inline bool ends_run(const struct qtable *t, uint64_t position) {
+  return block_word(t, block_at(t, position / 64), WORD_END) >> (position % 64) & 1;
+}
+
+static inline bool is_head(const struct qtable *t, uint64_t position) {
+  return !t->further_slots || block_heads(t, block_at(t, position / 64)) >> (position % 64) & 1;
+}
+
+/* The first position after the fingerprint whose head is at the position. */
+static inline uint64_t fingerprint_end(const struct qtable *t, uint64_t position) {
+  if (!t->further_slots) return position + 1;
+  uint64_t from = bits_from(position % 64), after = from << 1;
+  for (uint64_t at = position & ~UINT64_C(63); at < t->room;
+       at += 64, from = after = ~UINT64_C(0)) {
+    const uint8_t *block = block_at(t, at / 64);
+    uint64_t ends = block_word(t, block, WORD_END) & from, others = block_heads(t, block) & after;
+    if (ends << 1 | others) return at + trailing_zeros(ends << 1 | others);
+    if (ends) return at + 64;
+  }
+  return t->room;
+}
+
+/*
+ * What a walk remembers: the runs of all quotients before block `block` end at `runs_end`. {0, 0}
+ * is always true.
+ */
+struct offset_hint {
+  uint64_t block, runs_end;
+};
+
+/*
+ * Where the runs of all quotients before block b end; at least the block's own start. A saturated
+ * offset is computed from the nearest earlier block with an exact one, or from the hint, which is
+ * updated: so a walk over any number of saturated blocks reads each of them once.
+ */
+static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b,
+                                             struct offset_hint *hint) {
+  uint64_t offset = block_offset(block_at(t, b));
+  if (LIKELY(offset < OFFSET_SATURATED)) return 64 * b + offset;
+  uint64_t known = b;
+  while (known > hint->block && block_offset(block_at(t, known)) == OFFSET_SATURATED) known--;
+  uint64_t end =
+      known > hint->block ? 64 * known + block_offset(block_at(t, known)) : hint->runs_end;
+  uint64_t runs = 0;
+  for (; known < b; known++) runs += popcount(block_word(t, block_at(t, known), WORD_OCCUPIED));
+  if (runs) end = run_end_from(t, end, runs - 1) + 1;
+  if (end < 64 * b) end = 64 * b; /* a damaged table, or a torn read */
+  *hint = (struct offset_hint){b, end};
+  return end;
+}
+
+/*
+ * The run of a quotient. If it has none: start = end = where its first slot would be inserted.
+ * Positions never exceed room, whatever the bits are.
+ */
+static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
+  const uint8_t *block = block_at(t, quotient / 64);
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED);
+  unsigned before = popcount(occupied & bits_below(quotient % 64));
+  uint64_t start = runs_end_before_block(t, quotient / 64, &(struct offset_hint){0, 0});
+  if (before) start = run_end_from(t, start, before - 1) + 1;
+  if (start < quotient) start = quotient;
+  if (start > t->room) start = t->room;
+  if (!(occupied >> (quotient % 64) & 1)) return (struct run){start, start};
+  uint64_t last = run_end_from(t, start, 0);
+  return (struct run){start, last < t->room ? last + 1 : t->room};
+}
+
+/* The slots of a run in block b, as bits. The run must reach into the block. */
+static inline uint64_t run_in_block(struct run run, uint64_t b) {
+  unsigned first = run.start > 64 * b ? run.start % 64 : 0;
+  unsigned last = run.end < 64 * b + 64 ? (run.end - 1) % 64 : 63;
+  return bits_between(first, last);
+}
+
+/*
+ * Where the runs of all quotients up to this one end; not above the quotient if its own slot is
+ * empty. A cluster is walked from one such end to the next.
+ */
+static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient,
+                                      struct offset_hint *hint) {
+  if (quotient >= t->slots) quotient = t->slots - 1;
+  const uint8_t *block = block_at(t, quotient / 64);
+  unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, quotient % 64));
+  uint64_t end = runs_end_before_block(t, quotient / 64, hint);
+  return runs ? run_end_from(t, end, runs - 1) + 1 : end;
+}
+
+/* The empty slots of a block of a table with heads. */
+ALWAYS_INLINE uint64_t empty_slots(const struct qtable *t, const uint8_t *block, unsigned width) {
+  uint64_t empty = ~(block_word(t, block, WORD_END) | block_heads(t, block));
+  return t->further_slots ? empty & slots_equal(t, block, 0, width) : empty;
+}
+
+/*
+ * The first empty slot at or after a position at which no earlier run continues; room if there is
+ * none.
+ */
+static inline uint64_t first_empty_from(const struct qtable *t, uint64_t position, unsigned width) {
+  if (t->has_heads) {
+    uint64_t left = bits_from(position % 64);
+    for (uint64_t at = position & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
+      uint64_t empty = empty_slots(t, block_at(t, at / 64), width) & left;
+      if (empty) return at + trailing_zeros(empty);
+    }
+    return t->room;
+  }
+  struct offset_hint hint = {0, 0};
+  while (position < t->room) {
+    uint64_t end = runs_end_up_to(t, position, &hint);
+    if (end <= position) return position;
+    position = end;
+  }
+  return t->room;
+}
+
+/*
+ * The first position after `position`, a slot of a run, at which a run starts in its own slot or no
+ * run is: where as many runs have ended as have their quotient before it.
+ */
+static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t position) {
+  uint64_t after = bits_from(position % 64) << 1;
+  for (uint64_t b = position / 64; b < t->room / 64; b++, after = ~UINT64_C(0)) {
+    const uint8_t *block = block_at(t, b);
+    uint64_t own = bits_from_any(block_offset(block)); /* what earlier runs do not reach */
+    uint64_t ends = block_word(t, block, WORD_END) & own;
+    uint64_t here = equal_ranks(block_word(t, block, WORD_OCCUPIED), ends) & own & after;
+    if (here) return 64 * b + trailing_zeros(here);
+  }
+  return t->room;
+}
+
+#endif

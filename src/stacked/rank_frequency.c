@@ -1,0 +1,86 @@
+#include "stacked/rank_frequency.h"
+
+#include <math.h>
+
+#define EXACT_COUNTS 256
+#define CLASS_BITS 7
+#define ENOUGH_KEYS 100
+
+unsigned besom__count_class(uint64_t count) {
+  if (count < EXACT_COUNTS) return (unsigned)count;
+  unsigned bits = 63 - leading_zeros(count); /* 8 or more */
+  return EXACT_COUNTS + (bits - 8) * (1 << CLASS_BITS) +
+         (unsigned)(count >> (bits - CLASS_BITS) & 127);
+}
+
+void besom__rank_frequency_add(struct rank_frequency *p, uint64_t count) {
+  if (!count) return;
+  unsigned class = besom__count_class(count);
+  p->keys[class]++;
+  p->queries[class] += count;
+  p->n_keys++;
+  p->n_queries += count;
+}
+
+double besom__rank_frequency_unseen(const struct rank_frequency *p) {
+  if (p->unseen_given) return p->unseen;
+  double all = (double)p->n_queries + (double)p->lost;
+  return all > 0 ? ((double)p->keys[1] + (double)p->lost) / all : 1;
+}
+
+/* ------------------------------------------------------------------ iterating */
+
+static void next_class(struct rank_walk *w) {
+  while (w->left <= 0 && w->class > 0) w->left = (double)w->frequencies->keys[--w->class];
+}
+
+/*
+ * The expected queries for the keys of a class in another sample of the same size: by the
+ * Good-Turing estimator if there are enough keys, else the counts.
+ */
+static double expected_queries(const struct rank_frequency *p, unsigned class) {
+  bool enough = class + 1 < EXACT_COUNTS && p->keys[class] >= ENOUGH_KEYS &&
+                p->keys[class + 1] >= ENOUGH_KEYS;
+  return (double)p->queries[class + enough];
+}
+
+struct rank_walk besom__rank_walk_start(const struct rank_frequency *p) {
+  struct rank_walk w = {
+      .frequencies = p, .known = 1 - besom__rank_frequency_unseen(p), .class = COUNT_CLASSES};
+  double all = 0;
+  for (unsigned class = 1; class < COUNT_CLASSES; class ++) all += expected_queries(p, class);
+  w.unit = all > 0 ? w.known / all : 0;
+  next_class(&w);
+  return w;
+}
+
+/* The share of all queries for one key of the current class. */
+static double share_of_one(const struct rank_walk *w) {
+  return w->unit * expected_queries(w->frequencies, w->class) /
+         (double)w->frequencies->keys[w->class];
+}
+
+static void take(struct rank_walk *w, double keys) {
+  w->keys += keys;
+  w->share = fmin(w->share + keys * share_of_one(w), w->known);
+  w->left -= keys;
+  next_class(w);
+}
+
+bool besom__rank_walk_by_share(struct rank_walk *w, double more) {
+  if (w->class == 0) return false;
+  for (double wanted = w->share + more; w->class > 0;) {
+    double one = share_of_one(w), keys = one > 0 ? ceil((wanted - w->share) / one) : w->left;
+    if (keys <= w->left) {
+      take(w, fmax(keys, 1));
+      return true;
+    }
+    take(w, w->left);
+  }
+  return true;
+}
+
+void besom__rank_walk_by_keys(struct rank_walk *w, double more) {
+  for (double wanted = w->keys + more; w->class > 0 && w->keys < wanted;)
+    take(w, fmin(w->left, wanted - w->keys));
+}

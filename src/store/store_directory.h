@@ -1,0 +1,48 @@
+/*
+ * The directory of a store over a database on disk: its absolute path, and a lock on it.
+ *
+ * The lock is on the directory itself, not on a file in it that somebody could remove. It belongs
+ * to the open file description: it ends with the store, or with this process and the children that
+ * it has forked meanwhile.
+ */
+#ifndef BESOM_STORE_STORE_DIRECTORY_H
+#define BESOM_STORE_STORE_DIRECTORY_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "besom.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+/* Where a directory that exists is, whatever the working directory will be. If that cannot be
+   determined: the path itself. */
+static inline const char *store_directory_resolve(const char *path, char buffer[PATH_MAX]) {
+  return realpath(path, buffer) ? buffer : path;
+}
+
+/* *lock: the descriptor that has the lock, or -1 if the directory cannot be opened, or its file
+   system has no locks: the database has a lock of its own. Errors: LOCKED. */
+static inline besom_status store_directory_lock(const char *directory, int *lock) {
+  *lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (*lock < 0 || flock(*lock, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
+  bool taken = errno == EWOULDBLOCK;
+  close(*lock);
+  *lock = -1;
+  return taken ? BESOM_LOCKED : BESOM_OK;
+}
+
+/* A child of fork may have the descriptor, too. */
+static inline void store_directory_unlock(int lock) {
+  if (lock < 0) return;
+  flock(lock, LOCK_UN);
+  close(lock);
+}
+
+#endif

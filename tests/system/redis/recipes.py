@@ -1,0 +1,109 @@
+"""The Python code of the recipes in docs/redis.md, and the JavaScript code if BESOM_NODE_MODULES has the package."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+from servers import Server
+
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "redis.md")
+NODE = """
+const { createClient } = require('redis');
+%s
+(async () => {
+  const client = createClient({ url: 'redis://127.0.0.1:%d' });
+  await client.connect();
+  let reads = 0;
+  const db = { get: async (name) => { reads++; return name === 'ann' ? 1 : undefined; } };
+  const found = await findUser(client, db, 'ann');
+  for (let i = 0; i < 2000; i++) await findUser(client, db, 'absent' + i);
+  const first = reads;
+  for (let i = 0; i < 2000; i++) await findUser(client, db, 'absent' + i);
+  console.log(found, first > 1, reads === first);
+  await client.close();
+})();
+"""
+
+
+def recipes(language):
+    with open(DOCS) as file:
+        text = file.read().split("\n## Recipes\n")[1].split("\n## ")[0]
+    return re.findall(r"```%s\n(.*?)```" % language, text, re.DOTALL)
+
+
+class Redis:
+    """execute_command of the package redis."""
+
+    def __init__(self, client):
+        self.execute_command = client
+
+
+class Recipes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.r = self.server.client()
+        self.r("FLUSHALL")
+        self.names = {"r": Redis(self.r), "db": sqlite3.connect(":memory:")}
+        self.names["db"].execute("CREATE TABLE users(name TEXT PRIMARY KEY)")
+        for code in recipes("python"):
+            exec(code, self.names)
+
+    def tearDown(self):
+        self.names["db"].close()
+
+    def test_a_database(self):
+        reads = []
+        self.r("AF.RESERVE", "users", 0.01, 1000, "SEED", "42" * 16)
+        for i in range(1000):
+            self.names["add_user"]("user%d" % i)
+        self.names["db"].set_trace_callback(reads.append)
+        self.assertTrue(all(self.names["find_user"]("user%d" % i) for i in range(1000)))
+        self.assertEqual(1000, len(reads))
+        for _ in range(2):
+            self.assertFalse(any(self.names["find_user"]("absent%d" % i) for i in range(1000)))
+            first = len(reads) if _ == 0 else first
+        self.assertGreater(first, 1000)
+        self.assertEqual(first, len(reads))  # no false positive is repeated
+
+    def test_a_stream(self):
+        self.assertEqual([True, False, True], [self.names["is_new"]("monday", event) for event in "aab"])
+        self.assertTrue(self.names["is_new"]("tuesday", "a"))
+        self.assertGreater(self.r("TTL", "events:monday"), 86400)
+
+    def test_tokens(self):
+        self.assertEqual([True, False], [self.names["use_token"]("t1") for _ in range(2)])
+
+    def test_seen_lists(self):
+        self.assertEqual(["a", "b"], self.names["unseen"](7, ["a", "b"]))
+        self.names["mark_seen"](7, "a")
+        self.assertEqual(["b"], self.names["unseen"](7, ["a", "b"]))
+        self.assertEqual(["a"], self.names["unseen"](8, ["a"]))
+
+    def test_node(self):
+        modules = os.environ.get("BESOM_NODE_MODULES")
+        if not modules or not shutil.which("node"):
+            self.skipTest("the npm package redis is missing")
+        self.r("AF.RESERVE", "users", 0.01, 1000, "SEED", "42" * 16)
+        self.r("AF.MADD", "users", "ann", *range(999))
+        (code,) = recipes("js")
+        with tempfile.NamedTemporaryFile("w", suffix=".js") as file:
+            file.write(NODE % (code, self.server.port))
+            file.flush()
+            environment = dict(os.environ, NODE_PATH=modules)
+            run = subprocess.run(["node", file.name], env=environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(("1 true true\n", ""), (run.stdout, run.stderr))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,144 @@
+/*
+ * write_vectors GOLDEN DIRECTORY: writes the files of the test vectors, and expected.txt. All seeds
+ * are fixed, so the files are the same each time. KIND.besom has the members of vectors.h under
+ * xxh3, KIND-sip.besom under SipHash, KIND-reported.besom also reports. Published systems that work
+ * in front of a store only have their golden file (GOLDEN).
+ */
+#include "vectors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NO_LIST = 500, REPORTED = 64 };
+
+static const char *golden, *directory;
+static FILE *expected;
+
+typedef struct range {
+  uint64_t first, end, next;
+  vector_key key;
+} range;
+
+/* Keys of 7 bytes or less repeat: the no list has none of them, since they may be members. */
+static besom_status next_of(void *ctx, besom_bytes *key, uint64_t *weight) {
+  range *r = ctx;
+  (void)weight;
+  do {
+    if (r->next == r->end) return BESOM_END;
+    r->key = vector_key_number(r->next++);
+  } while (r->first && r->key.len < 8);
+  *key = (besom_bytes){r->key.bytes, r->key.len};
+  return BESOM_OK;
+}
+
+static besom_status rewind_of(void *ctx) {
+  range *r = ctx;
+  r->next = r->first;
+  return BESOM_OK;
+}
+
+static bool has_no_list(const char *kind) {
+  for (size_t i = 0; besom_kinds(i); i++)
+    if (strcmp(besom_kinds(i)->name, kind) == 0)
+      return besom_kinds(i)->abilities & (BESOM_CAN_BUILD_NO | BESOM_TAKES_SAMPLE) &&
+             !(besom_kinds(i)->abilities & BESOM_CAN_INSERT);
+  return false;
+}
+
+/* NULL if this kind works in front of a store only. */
+static besom_filter *make(const char *kind, const char *hash) {
+  static const uint8_t seed[16] = "test vectors";
+  besom_config config = {
+      .kind = kind, .hash = hash, .seed = seed, .capacity = MEMBERS, .fpr = 0.01};
+  besom_filter *f = NULL;
+  besom_status status = besom_create(&config, &f);
+  if (status == BESOM_UNSUPPORTED) {
+    range yes = {0, MEMBERS, 0, {0}}, no = {MEMBERS, MEMBERS + NO_LIST, MEMBERS, {0}};
+    besom_source yes_source = {next_of, rewind_of, 0, &yes},
+                 no_source = {next_of, rewind_of, 0, &no};
+    besom_input input = {.yes = &yes_source, .no = has_no_list(kind) ? &no_source : NULL};
+    status = besom_build(&config, &input, &f);
+  } else {
+    for (uint64_t n = 0; n < MEMBERS && status == BESOM_OK; n++) {
+      vector_key key = vector_key_number(n);
+      status = besom_insert(f, key.bytes, key.len);
+    }
+  }
+  if (status == BESOM_OK) return f;
+  if (status != BESOM_NEEDS_STORE && status != BESOM_FULL)
+    printf("%s: %s\n", kind, besom_strerror(status));
+  besom_free(f);
+  return NULL;
+}
+
+/* Reports the first false positives. False if the kind takes no reports without a store. */
+static bool report(besom_filter *f) {
+  unsigned reported = 0;
+  for (uint64_t i = 0; i < MANY && reported < REPORTED; i++) {
+    vector_key key = vector_key_number(vector_query(i));
+    if (vector_query(i) < MEMBERS || !vector_answer(f, &key)) continue;
+    besom_status status = besom_adapt(f, key.bytes, key.len);
+    if (status != BESOM_OK && status != BESOM_EVICTED) return false;
+    reported++;
+  }
+  return reported > 0;
+}
+
+static void write_line(const char *name, const besom_filter *f) {
+  uint32_t crc = ~UINT32_C(0);
+  unsigned long yes = 0;
+  unsigned long long sample = 0;
+  fprintf(expected, "%s", name);
+  for (uint64_t i = 0; i < MANY; i += 8) {
+    uint8_t byte = 0;
+    for (unsigned k = 0; k < 8; k++) {
+      vector_key key = vector_key_number(vector_query(i + k));
+      bool answer = vector_answer(f, &key);
+      byte |= (uint8_t)(answer << k);
+      yes += answer;
+    }
+    crc = vector_crc(crc, byte);
+    if (i < 64) sample |= (unsigned long long)byte << i;
+    if (i + 8 == FEW || i + 8 == MANY) fprintf(expected, " %08x %lu", (unsigned)~crc, yes);
+  }
+  fprintf(expected, " %016llx\n", sample);
+}
+
+static void add(const char *kind, const char *form, const besom_filter *f) {
+  char name[64], path[4096];
+  snprintf(name, sizeof name, "%s%s.besom", kind, form);
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  if (besom_save_file(f, path) != BESOM_OK) exit(1);
+  write_line(name, f);
+}
+
+static void add_golden(const char *kind) {
+  char path[4096];
+  besom_filter *f = NULL;
+  snprintf(path, sizeof path, "%s/%s-v1.besom", golden, kind);
+  if (besom_open(path, NULL, &f) != BESOM_OK) exit(1);
+  add(kind, "", f);
+  besom_free(f);
+}
+
+static void add_kind(const char *kind) {
+  besom_filter *f = make(kind, "xxh3"), *sip = make(kind, "sip");
+  if (f) add(kind, "", f);
+  if (sip) add(kind, "-sip", sip);
+  if (f && report(f)) add(kind, "-reported", f);
+  if (!f) add_golden(kind);
+  besom_free(f);
+  besom_free(sip);
+}
+
+int main(int n_arguments, char **arguments) {
+  char path[4096];
+  if (n_arguments != 3) return 2;
+  golden = arguments[1];
+  directory = arguments[2];
+  snprintf(path, sizeof path, "%s/expected.txt", directory);
+  expected = fopen(path, "w");
+  if (!expected) return 1;
+  for (size_t i = 0; besom_kinds(i); i++) add_kind(besom_kinds(i)->name);
+  return fclose(expected) != 0;
+}
