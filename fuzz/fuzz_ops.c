@@ -136,33 +136,6 @@ static void remove_key(state *s, size_t key, unsigned copies) {
   if (!besom_contains_u64(s->f, reference_key(key))) demand(remove_one(s, key) == BESOM_NOT_FOUND);
 }
 
-/* How a resize or rekey is run: the upper bits of the operation. */
-typedef enum pace { IN_STEPS, AT_ONCE, CANCELLED, PACES } pace;
-
-/* Runs a task that has begun. Changes in between are BUSY. A cancelled task changes nothing. */
-static besom_status finish(state *s, besom_task *task, pace how) {
-  besom_status status = BESOM_OK;
-  for (bool finished = false; status == BESOM_OK && !finished;) {
-    demand(besom_insert_u64(s->f, reference_key(0)) == BESOM_BUSY);
-    status = besom_task_step(task, 50, &finished);
-    if (how == CANCELLED && status == BESOM_OK && !finished) {
-      besom_task_cancel(task);
-      return BESOM_CANCELLED;
-    }
-  }
-  return status;
-}
-
-static void resize(state *s, bool grow, pace how) {
-  uint64_t slots = slots_of(s->f), wanted = grow ? 2 * slots : slots / 2;
-  if (grow ? slots >= MAX_SLOTS : slots % 2) return;
-  besom_task *task = NULL;
-  besom_status status = besom_resize(s->f, wanted, how == AT_ONCE ? NULL : &task);
-  if (status == BESOM_OK && how != AT_ONCE) status = finish(s, task, how);
-  demand(status != BESOM_NO_MEMORY && status != BESOM_NOT_FOUND);
-  demand(slots_of(s->f) == (status == BESOM_OK ? wanted : slots));
-}
-
 /* All copies of all members; or one absent key. */
 typedef struct key_source {
   const state *s;
@@ -197,7 +170,7 @@ static besom_status next_absent(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-/* The reference for a new seed, under which keys have other fingerprints. */
+/* The reference for a new seed or size, by which keys have other fingerprints. */
 static void renew_reference(state *s) {
   reference renewed;
   demand(reference_init(&renewed, s->f, UNIVERSE_SIZE) == BESOM_OK);
@@ -206,6 +179,35 @@ static void renew_reference(state *s) {
     for (uint64_t c = 0; c < s->truth.copies[i]; c++) reference_insert(&renewed, i);
   reference_close(&s->truth);
   s->truth = renewed;
+}
+
+/* How a resize or rekey is run: the upper bits of the operation. */
+typedef enum pace { IN_STEPS, AT_ONCE, CANCELLED, PACES } pace;
+
+/* Runs a task that has begun. Changes in between are BUSY. A cancelled task changes nothing. */
+static besom_status finish(state *s, besom_task *task, pace how) {
+  besom_status status = BESOM_OK;
+  for (bool finished = false; status == BESOM_OK && !finished;) {
+    demand(besom_insert_u64(s->f, reference_key(0)) == BESOM_BUSY);
+    status = besom_task_step(task, 50, &finished);
+    if (how == CANCELLED && status == BESOM_OK && !finished) {
+      besom_task_cancel(task);
+      return BESOM_CANCELLED;
+    }
+  }
+  return status;
+}
+
+/* Shrinking may drop bits of the fingerprints, so that more keys share one: `pqf`. */
+static void resize(state *s, bool grow, pace how) {
+  uint64_t slots = slots_of(s->f), wanted = grow ? 2 * slots : slots / 2;
+  if (grow ? slots >= MAX_SLOTS : slots % 2) return;
+  besom_task *task = NULL;
+  besom_status status = besom_resize(s->f, wanted, how == AT_ONCE ? NULL : &task);
+  if (status == BESOM_OK && how != AT_ONCE) status = finish(s, task, how);
+  demand(status != BESOM_NO_MEMORY && status != BESOM_NOT_FOUND);
+  demand(slots_of(s->f) == (status == BESOM_OK ? wanted : slots));
+  if (status == BESOM_OK) renew_reference(s);
 }
 
 /* Adapts for the key if it is absent. Not with an exact reference, which does not model that. */

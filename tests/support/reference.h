@@ -9,8 +9,9 @@
 #include "besom.h"
 
 /*
- * A fingerprint as one number, quotient * 2^width + remainder. Growing, shrinking and moving the
- * fingerprint to its alternate bucket do not change it.
+ * A fingerprint as one number, quotient * 2^width + remainder. Moving the fingerprint to its
+ * alternate bucket does not change it, and growing and shrinking do so only in kinds whose
+ * remainders have few widths.
  */
 typedef struct address {
   uint64_t hi, lo;
