@@ -3,9 +3,9 @@
 #
 # A session is a text file of commands, each after "$ ", followed by their expected output. A line
 # "[exit N]" is an exit code other than 0. A session runs in an empty directory; EXAMPLES is the
-# directory of the examples, RELEASES that of files of earlier releases. Sizes in memory depend on
-# struct layouts and are replaced by N. With UPDATE=1 the script rewrites the expected output
-# instead: review the difference.
+# directory of the examples, RELEASES that of files of earlier releases. The files in DATA, if it is
+# set, are in the directory. Sizes in memory depend on struct layouts and are replaced by N. With
+# UPDATE=1 the script rewrites the expected output instead: review the difference.
 set -u
 programs=$(realpath "$1")
 EXAMPLES=$(realpath "$(dirname "$0")/../../../examples")
@@ -34,6 +34,7 @@ mask_sizes() {
 for session in "$@"; do
   session=$(realpath "$session")
   place=$(mktemp -d)
+  [[ -z ${DATA:-} ]] || cp "$DATA"/* "$place"
   actual=$(
     cd "$place" && PATH=$programs:$PATH NO_COLOR=1 run_session "$session" | mask_sizes
     echo end
@@ -42,7 +43,7 @@ for session in "$@"; do
   actual=${actual%end}
   if [[ ${UPDATE:-} ]]; then
     printf '%s' "$actual" >"$session"
-  elif ! diff -u "$session" <(printf '%s' "$actual"); then
+  elif ! diff -u <(mask_sizes <"$session") <(printf '%s' "$actual"); then
     echo "$(basename "$session"): the output differs from the session"
     bad=1
   fi
