@@ -11,7 +11,8 @@
 
 #define SHARDS 100
 #define KEYS 50000
-#define MOST 16 /* candidates of a key that are looked at: there are rarely two */
+#define SPARE 100 /* pairs that the map has room for beyond its keys: a move may need one */
+#define MOST 16   /* candidates of a key that are looked at: there are rarely two */
 
 /* Which shard has a key; SHARDS: none. A key moves when it is changed. */
 static uint8_t shard_of[2 * KEYS];
@@ -53,8 +54,11 @@ static unsigned long look_up(besom_filter *map, uint64_t from, uint64_t to) {
 }
 
 int main(void) {
-  besom_config config = {
-      .kind = "aqf", .options = "maplet=yes", .value_bits = 7, .capacity = KEYS, .fpr = 0.01};
+  besom_config config = {.kind = "aqf",
+                         .options = "maplet=yes",
+                         .value_bits = 7,
+                         .capacity = KEYS + SPARE,
+                         .fpr = 0.01};
   besom_filter *map;
   besom_statistics stats;
   if (besom_create(&config, &map) != BESOM_OK) return 1;

@@ -114,6 +114,36 @@ static void members_keep_their_values(void **state) {
   }
 }
 
+/* A pair with a copy leaves the slot to the pair that replaces it; one with more may not. */
+static void a_full_maplet_replaces_values(void **state) {
+  const subject *s = subject_of(state);
+  if (!takes_maplet(s) || can(s, BESOM_CAN_SCALE)) return;
+  for (unsigned copies = 2; copies <= 3; copies++) {
+    besom_filter *f = make_maplet(s, 300, 0.001, "maplet=yes");
+    besom_u64_key first = besom_u64(key_u64(MEMBERS, 0));
+    for (unsigned i = 0; i < copies; i++)
+      assert_status(BESOM_OK, besom_insert_value(f, first.bytes, 8, 1));
+    besom_status status = BESOM_OK;
+    for (size_t i = 1; status == BESOM_OK; i++) {
+      besom_u64_key key = besom_u64(key_u64(MEMBERS, i));
+      status = besom_insert_value(f, key.bytes, 8, 1);
+    }
+    assert_status(BESOM_FULL, status);
+    memory_sink before;
+    save_to(&before, f);
+    status = besom_replace_value(f, first.bytes, 8, 1, 2);
+    assert_status(copies == 2 ? BESOM_OK : BESOM_FULL, status);
+    if (status == BESOM_FULL)
+      assert_bytes(f, &before);
+    else
+      memory_sink_close(&before);
+    assert_true(has_value(f, key_u64(MEMBERS, 0), 1));
+    assert_int_equal(has_value(f, key_u64(MEMBERS, 0), 2), copies == 2);
+    assert_valid(f);
+    besom_free(f);
+  }
+}
+
 static void a_full_maplet_keeps_its_values(void **state) {
   const subject *s = subject_of(state);
   if (!takes_maplet(s)) return;
@@ -337,6 +367,7 @@ static void wrong_arguments_of_maplets_are_invalid(void **state) {
 
 const law maplet_laws[] = {
     LAW(members_keep_their_values, EVERY_KIND, VALUES),
+    LAW(a_full_maplet_replaces_values, EVERY_KIND, VALUES),
     LAW(a_full_maplet_keeps_its_values, EVERY_KIND, VALUES),
     LAW(sharing_members_are_removed_in_any_order, EVERY_KIND, VALUES),
     LAW(pairs_are_built, EVERY_KIND, VALUES),

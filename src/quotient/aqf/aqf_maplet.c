@@ -207,16 +207,30 @@ static besom_status maplet_remove(besom_filter *f, besom_digest d) {
   return status == BESOM_OK ? maplet_remove_value(f, d, value) : status;
 }
 
+/*
+ * Takes the copy out first: in a full table its slot may be the only one. If the new pair is
+ * refused, the slots of the copy are free again.
+ */
+static besom_status replace_copy(besom_filter *f, besom_digest d, const struct fingerprint *fp,
+                                 uint64_t value) {
+  struct fingerprint less = *fp;
+  less.count--;
+  (void)besom__aqf_rewrite(aqf(f), fp, &less);
+  besom_status status = maplet_insert_copies(f, d, 1, value);
+  if (status == BESOM_OK)
+    f->items--;
+  else
+    (void)besom__aqf_rewrite(aqf(f), &less, fp);
+  return status;
+}
+
 /* The fingerprint may be another key's: then that of this key is shorter, and serves both. */
 static besom_status maplet_replace(besom_filter *f, besom_digest d, uint64_t old, uint64_t value) {
   struct fingerprint fp;
   if (!besom__aqf_longest_match(aqf(f), d, &old, &fp) || pair_is_denied(f, d, old))
     return BESOM_NOT_FOUND;
   if (old == value) return BESOM_OK;
-  if (fp.count > 1) {
-    besom_status status = maplet_insert_copies(f, d, 1, value);
-    return status == BESOM_OK ? maplet_remove_value(f, d, old) : status;
-  }
+  if (fp.count > 1) return replace_copy(f, d, &fp, value);
   besom__aqf_put_value(&quotient_filter(f)->table, fp.position, value);
   besom__pair_forget(f, d, value);
   return BESOM_OK;
