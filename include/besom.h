@@ -494,8 +494,8 @@ typedef struct besom_task besom_task;
 
 /*
  * Changes the number of slots by a power of two, by moving bits between remainder and quotient. No
- * key is needed and no answer changes, but a filter that grows beyond config.max_capacity has a
- * higher FPR than its target. If task is NULL it is done at once; else see besom_task_step.
+ * key is needed and no answer changes, but beyond config.max_capacity the FPR is above its target,
+ * and a pqf below its first size drops bits. If task is NULL it is done at once (besom_task_step).
  *
  * Adaptations persist, except: exaf drops extensions that do not fit their new block; taf and utaf
  * reset their selectors, and read the stored keys of raised ones, each up to twice. exaf, taf and

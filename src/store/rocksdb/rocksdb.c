@@ -11,6 +11,7 @@
 #include "../store_directory.h"
 #include "besom_store.h"
 #include "rocksdb_errors.h"
+#include "rocksdb_files.h"
 
 #define DEFAULT_CACHE (UINT64_C(32) << 20)
 
@@ -28,6 +29,7 @@ struct rocksdb_database {
      record, and RocksDB 7.8 aborts the process if it is written to again. Reads go on. A reopened
      database can be written again; if it could not be opened even for reading, db is NULL. */
   besom_status failed;
+  struct rocksdb_files files;
   int lock;    /* on the directory; RocksDB's own is on a file in it */
   size_t size; /* of this struct with the directory's name */
   char directory[];
@@ -139,6 +141,7 @@ static besom_status rocksdb_write_all(void *db, const besom_write *changes, size
   char *error = NULL;
   rocksdb_write(rocks->db, rocks->write[durable], batch, &error);
   rocksdb_writebatch_destroy(batch);
+  rocksdb_files_written(&rocks->files, rocks->db, rocks->directory);
   return rocks->failed = rocksdb_status(error);
 }
 
@@ -160,16 +163,27 @@ static bool rocksdb_has_room(const char *directory, uint64_t bytes) {
   return disk.f_bavail >= (2 * bytes + (1 << 20)) / (disk.f_frsize ? disk.f_frsize : BLOCK);
 }
 
+static void rocksdb_end(struct rocksdb_database *rocks) {
+  if (!rocks->db) return;
+  rocksdb_files_closing(&rocks->files, rocks->db, rocks->directory);
+  rocksdb_close(rocks->db);
+  rocks->db = NULL;
+}
+
 /* RocksDB recovers its log when it is opened. On a full disk it could not be opened. */
 static besom_status rocksdb_recover(void *db, uint64_t bytes) {
   struct rocksdb_database *rocks = db;
   char *error = NULL;
   if (rocks->failed == BESOM_OK) return BESOM_UNSUPPORTED;
+  if (rocks->db) rocksdb_files_written(&rocks->files, rocks->db, rocks->directory);
   if (!rocksdb_has_room(rocks->directory, bytes)) return BESOM_DISK_FULL;
-  if (rocks->db) rocksdb_close(rocks->db);
+  rocksdb_end(rocks);
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
   besom_status status = rocksdb_status(error);
-  if (status == BESOM_OK) return rocks->failed = BESOM_OK;
+  if (status == BESOM_OK) {
+    rocksdb_files_opened(&rocks->files, rocks->db, rocks->directory);
+    return rocks->failed = BESOM_OK;
+  }
   error = NULL;
   rocks->db = rocksdb_open_for_read_only(rocks->options, rocks->directory, 0, &error);
   if (rocksdb_status(error) != BESOM_OK) rocks->db = NULL;
@@ -232,7 +246,9 @@ static uint64_t rocksdb_bytes(const void *db) {
 
 static void rocksdb_close_all(void *db) {
   struct rocksdb_database *rocks = db;
-  if (rocks->db) rocksdb_close(rocks->db);
+  bool complete = rocks->db && rocks->failed == BESOM_OK;
+  rocksdb_end(rocks);
+  if (complete) rocksdb_files_closed(&rocks->files, rocks->directory);
   rocksdb_options_destroy(rocks->options);
   rocksdb_readoptions_destroy(rocks->read);
   for (unsigned durable = 0; durable < 2; durable++)
@@ -302,16 +318,19 @@ static const char *sentence_for(besom_status status) {
   }
 }
 
-static besom_status rocksdb_open_database(struct rocksdb_database *rocks, besom_store **out) {
+static besom_status rocksdb_open_database(struct rocksdb_database *rocks, const char **why,
+                                          besom_store **out) {
   char *error = NULL;
   besom_status status = store_directory_lock(rocks->directory, &rocks->lock);
+  if (status == BESOM_OK) status = rocksdb_files_check(rocks->directory, why);
   if (status != BESOM_OK) return status;
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
   status = rocksdb_status(error);
   if (status == BESOM_INVALID) status = BESOM_CORRUPT; /* files of another comparator or version */
-  if (status == BESOM_OK) sync_parent(rocks->directory);
-  return status == BESOM_OK ? besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out)
-                            : status;
+  if (status != BESOM_OK) return status;
+  rocksdb_files_opened(&rocks->files, rocks->db, rocks->directory);
+  sync_parent(rocks->directory);
+  return besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out);
 }
 
 /* RocksDB tells why a directory cannot be made. */
@@ -325,6 +344,7 @@ static struct rocksdb_database *rocksdb_database_new(const char *path,
   if (!rocks) return NULL;
   rocks->allocator = *allocator;
   rocks->lock = -1;
+  rocks->files.manifest = -1;
   rocks->size = size;
   memcpy(rocks->directory, directory, len);
   return rocks;
@@ -334,6 +354,7 @@ besom_status besom_store_rocksdb_sized(const char *directory, const besom_rocksd
                                        size_t size, const char **reason, besom_store **out) {
   besom_rocksdb_options all = {0}, *options = &all;
   if (given) besom_copy_struct(&all, sizeof all, given, size);
+  const char *why = NULL;
   if (reason) *reason = NULL;
   const besom_allocator *allocator =
       options->allocator ? options->allocator : besom_default_allocator();
@@ -343,10 +364,10 @@ besom_status besom_store_rocksdb_sized(const char *directory, const besom_rocksd
   besom_status status = !valid ? BESOM_INVALID : BESOM_NO_MEMORY;
   if (rocks) {
     set_options(rocks, options);
-    status = rocksdb_open_database(rocks, out);
+    status = rocksdb_open_database(rocks, &why, out);
     if (status != BESOM_OK) rocksdb_close_all(rocks);
   }
   if (status != BESOM_OK && reason)
-    *reason = valid ? sentence_for(status) : "an argument is NULL or out of range";
+    *reason = why ? why : valid ? sentence_for(status) : "an argument is NULL or out of range";
   return status;
 }

@@ -53,7 +53,7 @@ MAP = (
     ("*/lmdb_sidecar.c", ["sidecar_lmdb", "release_sidecars"]),
     ("*/rocksdb_sidecar.c", ["store_rocksdb_sidecar_errors", "release_sidecars"]),
     ("*/lmdb.c", ["store_contract lmdb/*", "store_lmdb_errors", "store_disk_faults", *GUARD_FILES]),
-    ("*/rocksdb*", ["store_contract rocksdb/*", "store_rocksdb_errors", "store_disk_faults",
+    ("*/rocksdb*", ["store_contract rocksdb/*", "store_rocksdb_errors", "store_rocksdb_files", "store_disk_faults",
                             "guard_copies", "guard_iterator", "release_guards"]),
     ("*/redis.c", ["store_contract redis/*", "guard_redis", "store_disk_faults"]),
     ("src/store/*", ["store_memory", "sorted_map", "store_contract memory/*",

@@ -307,22 +307,22 @@ static int find_all_that_is_there(const world *w, besom_guard *g) {
 }
 
 /* A copy of which a file was truncated. LMDB maps it, so that a missing page would end the process.
-   RocksDB takes the end of its log for a power cut; a child of fork does not have its threads. */
+   A close of RocksDB that the disk was full for may not have recorded the log, and the end of a log
+   is that of a power cut. A child of fork does not have its threads. */
 static int use_truncated(void *ctx) {
   world *w = ctx;
   besom_guard *g;
   if (open_at(w, place(w, "cut").text, false, &g) != BESOM_OK) return 1;
-  int result = w->is_lmdb ? compare(g, w->values) : find_all_that_is_there(w, g);
+  bool exact = w->is_lmdb || w->has_checkpoint;
+  int result = exact ? compare(g, w->values) : find_all_that_is_there(w, g);
   besom_guard_close(g);
   return result;
 }
 
-/* Any file of RocksDB but MANIFEST: if that is cut at the end of a record, RocksDB silently opens
-   without the tables that it does not name any more, and a checkpoint may still fit. */
 static void choose_file(world *w, const char *directory, char *name, size_t room) {
   char pattern[600];
   glob_t found;
-  snprintf(pattern, sizeof pattern, "%s/%s", directory, w->is_lmdb ? "data.mdb" : "[0-9CIL]*");
+  snprintf(pattern, sizeof pattern, "%s/%s", directory, w->is_lmdb ? "data.mdb" : "[0-9CILMOb]*");
   demand(glob(pattern, 0, NULL, &found) == 0);
   snprintf(name, room, "%s", found.gl_pathv[below(w, found.gl_pathc)]);
   globfree(&found);
@@ -338,7 +338,7 @@ static void truncate_copy(world *w) {
   demand(stat(name, &file) == 0);
   uint64_t size = (uint64_t)file.st_size, pages = 4096 * below(w, 4);
   uint64_t len = below(w, 4) ? below(w, size + 1) : pages % (size + 1);
-  if (!w->has_checkpoint && len < 3 * 4096) len = size;
+  if (w->is_lmdb && !w->has_checkpoint && len < 3 * 4096) len = size;
   demand(truncate(name, (off_t)len) == 0);
   int result = w->is_lmdb ? in_child(use_truncated, w) : use_truncated(w);
   demand(result == 0 || result == 1);

@@ -403,12 +403,12 @@ void model_save(model *m) {
 
 /* ------------------------------------------------------------------ static kinds */
 
-/* Some keys change lists. */
+/* Some keys change lists. Without a no list, a build forgets the exceptions of the old filter. */
 static void change_lists(model *m) {
   uint64_t n = 1 + model_below(m, m->universe / 4);
   bool lists = m->form->kind->abilities & BESOM_CAN_BUILD_NO;
   for (size_t i = 0; i < m->universe; i++)
-    m->marks[i] = m->marks[i] & (NO_LISTED | BUILT_NO) ? BUILT_NO : 0;
+    m->marks[i] = lists && m->marks[i] & (NO_LISTED | BUILT_NO) ? BUILT_NO : 0;
   while (n--) {
     size_t i = (size_t)model_below(m, m->universe);
     m->items -= m->copies[i];
