@@ -141,7 +141,7 @@ static besom_status rocksdb_write_all(void *db, const besom_write *changes, size
   char *error = NULL;
   rocksdb_write(rocks->db, rocks->write[durable], batch, &error);
   rocksdb_writebatch_destroy(batch);
-  rocksdb_files_written(&rocks->files, rocks->db, rocks->directory);
+  besom__rocksdb_files_written(&rocks->files, rocks->db, rocks->directory);
   return rocks->failed = rocksdb_status(error);
 }
 
@@ -165,7 +165,7 @@ static bool rocksdb_has_room(const char *directory, uint64_t bytes) {
 
 static void rocksdb_end(struct rocksdb_database *rocks) {
   if (!rocks->db) return;
-  rocksdb_files_closing(&rocks->files, rocks->db, rocks->directory);
+  besom__rocksdb_files_closing(&rocks->files, rocks->db, rocks->directory);
   rocksdb_close(rocks->db);
   rocks->db = NULL;
 }
@@ -175,13 +175,13 @@ static besom_status rocksdb_recover(void *db, uint64_t bytes) {
   struct rocksdb_database *rocks = db;
   char *error = NULL;
   if (rocks->failed == BESOM_OK) return BESOM_UNSUPPORTED;
-  if (rocks->db) rocksdb_files_written(&rocks->files, rocks->db, rocks->directory);
+  if (rocks->db) besom__rocksdb_files_written(&rocks->files, rocks->db, rocks->directory);
   if (!rocksdb_has_room(rocks->directory, bytes)) return BESOM_DISK_FULL;
   rocksdb_end(rocks);
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
   besom_status status = rocksdb_status(error);
   if (status == BESOM_OK) {
-    rocksdb_files_opened(&rocks->files, rocks->db, rocks->directory);
+    besom__rocksdb_files_opened(&rocks->files, rocks->db, rocks->directory);
     return rocks->failed = BESOM_OK;
   }
   error = NULL;
@@ -248,7 +248,7 @@ static void rocksdb_close_all(void *db) {
   struct rocksdb_database *rocks = db;
   bool complete = rocks->db && rocks->failed == BESOM_OK;
   rocksdb_end(rocks);
-  if (complete) rocksdb_files_closed(&rocks->files, rocks->directory);
+  if (complete) besom__rocksdb_files_closed(&rocks->files, rocks->directory);
   rocksdb_options_destroy(rocks->options);
   rocksdb_readoptions_destroy(rocks->read);
   for (unsigned durable = 0; durable < 2; durable++)
@@ -322,13 +322,13 @@ static besom_status rocksdb_open_database(struct rocksdb_database *rocks, const 
                                           besom_store **out) {
   char *error = NULL;
   besom_status status = store_directory_lock(rocks->directory, &rocks->lock);
-  if (status == BESOM_OK) status = rocksdb_files_check(rocks->directory, why);
+  if (status == BESOM_OK) status = besom__rocksdb_files_check(rocks->directory, why);
   if (status != BESOM_OK) return status;
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
   status = rocksdb_status(error);
   if (status == BESOM_INVALID) status = BESOM_CORRUPT; /* files of another comparator or version */
   if (status != BESOM_OK) return status;
-  rocksdb_files_opened(&rocks->files, rocks->db, rocks->directory);
+  besom__rocksdb_files_opened(&rocks->files, rocks->db, rocks->directory);
   sync_parent(rocks->directory);
   return besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out);
 }

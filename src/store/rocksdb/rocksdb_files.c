@@ -101,7 +101,7 @@ static bool append_log(const char *directory, const char *name, char text[RECORD
   return (size_t)line < room;
 }
 
-void rocksdb_files_closed(const struct rocksdb_files *f, const char *directory) {
+void besom__rocksdb_files_closed(const struct rocksdb_files *f, const char *directory) {
   char text[RECORD_BYTES];
   size_t len = begin_files_record(f, text);
   DIR *listed = f->bytes ? opendir(directory) : NULL;
@@ -137,7 +137,7 @@ static bool files_are_there(const char *directory, const char *lines) {
 }
 
 /* Without CURRENT, RocksDB would make an empty database and delete all files. */
-besom_status rocksdb_files_check(const char *directory, const char **why) {
+besom_status besom__rocksdb_files_check(const char *directory, const char **why) {
   char text[RECORD_BYTES];
   uint64_t recorded, number;
   if (!read_text(directory, record_name, text) || !is_complete(text)) return BESOM_OK;
@@ -186,20 +186,20 @@ static void record_if_grown(struct rocksdb_files *f, const char *directory) {
   if (!synced_bytes(f->manifest, &f->bytes) || !record_manifest(f, directory)) f->bytes = before;
 }
 
-void rocksdb_files_opened(struct rocksdb_files *f, rocksdb_t *db, const char *directory) {
+void besom__rocksdb_files_opened(struct rocksdb_files *f, rocksdb_t *db, const char *directory) {
   allow_deletions(db, false);
   follow_manifest(f, directory);
   record_if_grown(f, directory);
 }
 
-void rocksdb_files_written(struct rocksdb_files *f, rocksdb_t *db, const char *directory) {
+void besom__rocksdb_files_written(struct rocksdb_files *f, rocksdb_t *db, const char *directory) {
   if (!manifest_has_grown(f, directory)) return;
   record_if_grown(f, directory);
   allow_deletions(db, true); /* also if there was no room for the record: this makes room */
   allow_deletions(db, false);
 }
 
-void rocksdb_files_closing(struct rocksdb_files *f, rocksdb_t *db, const char *directory) {
+void besom__rocksdb_files_closing(struct rocksdb_files *f, rocksdb_t *db, const char *directory) {
   rocksdb_cancel_all_background_work(db, 1);
   follow_manifest(f, directory);
   record_if_grown(f, directory);

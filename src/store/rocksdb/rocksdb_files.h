@@ -27,14 +27,16 @@ struct rocksdb_files {
 
 /* Before an open: CORRUPT and *why if files are missing, or are shorter than recorded. A directory
    without a record, or with one that RocksDB was opened after, is OK. */
-besom_status rocksdb_files_check(const char *directory, const char **why);
+besom_status besom__rocksdb_files_check(const char *directory, const char **why);
 
 /* After an open; before each close; after each write. Errors are ignored: the disk may be full. */
-void rocksdb_files_opened(struct rocksdb_files *files, rocksdb_t *db, const char *directory);
-void rocksdb_files_written(struct rocksdb_files *files, rocksdb_t *db, const char *directory);
-void rocksdb_files_closing(struct rocksdb_files *files, rocksdb_t *db, const char *directory);
+void besom__rocksdb_files_opened(struct rocksdb_files *files, rocksdb_t *db, const char *directory);
+void besom__rocksdb_files_written(struct rocksdb_files *files, rocksdb_t *db,
+                                  const char *directory);
+void besom__rocksdb_files_closing(struct rocksdb_files *files, rocksdb_t *db,
+                                  const char *directory);
 
 /* After a close without an error: the logs, too, have all that was written. */
-void rocksdb_files_closed(const struct rocksdb_files *files, const char *directory);
+void besom__rocksdb_files_closed(const struct rocksdb_files *files, const char *directory);
 
 #endif
