@@ -156,7 +156,7 @@ def main(out):
             print(f"site: without {built}: run {MAKES[built]} first", file=sys.stderr)
         elif page:
             text = (ROOT / built).read_text()
-            (out / page).write_text(re.sub(r"\.\./docs/([\w-]+)\.md", r"docs/\1.html", text))
+            (out / page).write_text(re.sub(r"\.\./((docs|bench/records)/[\w-]+)\.md", r"\1.html", text))
             extra.append((pathlib.PurePosixPath(page), name))
     if (ROOT / "build/man/besom.1").exists():
         extra.append((pathlib.PurePosixPath("man/besom.1.html"), "manual of the command"))

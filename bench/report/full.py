@@ -6,6 +6,7 @@ import texts
 import verdicts
 
 CONTINUE = "make report REPORT=--full"
+PAGE = "../bench/records/full.md"
 
 
 def summary(tested, differing):
@@ -32,7 +33,7 @@ def state(record, error):
 
 
 def run_row(claim, record, error):
-    cells = [f"[{claim['name']}](#{claim['name']})", "times" if claim["timed"] else "counts", state(record, error)]
+    cells = [f"[{claim['name']}]({PAGE}#{claim['name']})", "times" if claim["timed"] else "counts", state(record, error)]
     if not record:
         return cells + [""] * 5
     busy = float(record.about.get("other_load", 0))
@@ -57,14 +58,14 @@ def by_name(found):
 def differences(tested, found, quick_tested, quick_found):
     """Rows of the verdicts that differ: on sentences of papers, then on claims of our own. Claims run at one size only are left out."""
     quick, full = by_name(quick_found), by_name(found)
-    rows = [[f"[{each.sentence.claim}](#{each.sentence.claim})", f"“{texts.plain_quote(each.sentence.quote)}”: {each.sentence.says}",
+    rows = [[f"[{each.sentence.claim}]({PAGE}#{each.sentence.claim})", f"“{texts.plain_quote(each.sentence.quote)}”: {each.sentence.says}",
              texts.paper_factor(each.sentence), texts.our_factor(quick[name]), quick[name].verdict, texts.our_factor(each),
              each.verdict] for name, each in full.items() if name in quick and quick[name].verdict != each.verdict]
     own = {claim["name"]: record for claim, record, _ in quick_tested if claim["source"] == papers.OWN and record}
     for claim, record, _ in tested:
         before = own.get(claim["name"])
         if record and before and papers.own_verdict(record) != papers.own_verdict(before):
-            rows.append([f"[{claim['name']}](#{claim['name']})", claim["statement"], "", papers.parts(before),
+            rows.append([f"[{claim['name']}]({PAGE}#{claim['name']})", claim["statement"], "", papers.parts(before),
                          papers.own_verdict(before), papers.parts(record), papers.own_verdict(record)])
     return rows
 

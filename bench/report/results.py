@@ -1,4 +1,4 @@
-"""Writes docs/results.md and the figures of the README."""
+"""Writes docs/results.md, the page of the claims in bench/records, and the figures of the README."""
 
 import re
 import textwrap
@@ -9,22 +9,39 @@ import papers
 import texts
 import verdicts
 
-# Figures of the README: a claim, filters of its rows, and a sentence with columns of the first row of each filter.
+# Figures of the README: a claim, filters of its rows, and a sentence of the first row of each filter.
 HEADLINES = [
     ("zipf", ["span=last_half,filter=aqf"],
-     "Some absent keys are asked for again and again (Zipf 1.5): an adaptive filter has {0[median_reduction]} times fewer false "
-     "positives than a quotient filter of the same size, with the median seed"),
+     lambda aqf: f"Some absent keys are asked for again and again (Zipf 1.5): an adaptive filter has {aqf['median_reduction']} times "
+     "fewer false positives than a quotient filter of the same size, with the median seed"),
     ("store-adversary", ["kind=aqf,cache=0.25,adversarial_percent=10", "kind=qf,cache=0.25,adversarial_percent=10"],
-     "Hostile clients, who send a tenth of the queries for absent keys: {0[reads_per_1k]} database reads per 1000 of these "
-     "queries. Behind a quotient filter there are {1[reads_per_1k]}, and the whole answers at {1[of_none]} of its speed"),
+     lambda aqf, qf: f"Of 1000 queries for absent keys, a tenth of them by hostile clients, {aqf['reads_per_1k']} reach the database "
+     f"behind an adaptive filter. Behind a quotient filter {qf['reads_per_1k']} do, and all queries together take "
+     f"{1 / float(qf['of_none']):.0f} times as long as without these clients"),
     ("lists", ["log2_no_yes=0"],
-     "Two lists of equal length, exact on both: {0[yesno_bits]} bits per key; a cascade of Bloom filters takes {0[cascade_bits]}"),
+     lambda lists: f"Two lists of equal length, exact on both: {lists['yesno_bits']} bits per key; a cascade of Bloom filters takes "
+     f"{lists['cascade_bits']}"),
     ("stacked-memory", ["keys=zipf,base=bloom,curve=stacked 1,bits=10"],
-     "A filter that is planned from a log of past queries (Zipf 1): {0[times]} times fewer false positives than a Bloom filter of "
-     "the same 10 bits per key"),
+     lambda stack: f"A filter that is planned from a log of past queries (Zipf 1): {stack['times']} times fewer false positives than a "
+     "Bloom filter of the same 10 bits per key"),
 ]
 
 LONGEST_TABLE = 24
+
+
+def place(is_full):
+    """The name of the page of verdicts of this size."""
+    return "results-full" if is_full else "results"
+
+
+def records_place(is_full):
+    """The directory of the records of this size, from docs/; the page of the claims is beside it, with .md behind the name."""
+    return f"../bench/records/{'full' if is_full else 'quick'}"
+
+
+def link(name, is_full):
+    """From docs/ to what is said about a claim."""
+    return f"[{name}]({records_place(is_full)}.md#{name})"
 
 
 def plain(text):
@@ -37,10 +54,10 @@ def table(columns, rows):
     return "\n".join("| " + " | ".join(plain(cell) for cell in line) + " |" for line in lines)
 
 
-def verdict_rows(found):
+def verdict_rows(found, is_full):
     return [[each.sentence.source.partition(": ")[2], f"“{texts.plain_quote(each.sentence.quote)}”", each.sentence.says, texts.paper_factor(each.sentence),
              texts.our_factor(each), str(each.count or ""), f"**{each.verdict}**" + (f": {each.remark}" if each.remark else ""),
-             f"[{each.sentence.claim}](#{each.sentence.claim})" if each.sentence.claim else ""] for each in found]
+             link(each.sentence.claim, is_full) if each.sentence.claim else ""] for each in found]
 
 
 def contradicted(results, found):
@@ -56,32 +73,22 @@ def contradicted(results, found):
     return lines + [""]
 
 
-def overview(results, found):
+def overview(results, found, is_full):
     """The verdicts on the sentences, paper by paper, and those on our own claims."""
     columns = ["where", "the paper says", "factor", "paper", "besom (95 % interval)", "seeds or rounds", "verdict", "claim"]
     lines = []
     for _, title, authors, about in papers.by_paper(found):
-        lines += [f"### Verdicts: {title}", "", authors, "", table(columns, verdict_rows(about)), "", *contradicted(results, about)]
-    own = [[f"[{claim['name']}](#{claim['name']})", claim["title"], papers.own_verdict(record), papers.parts(record)]
+        lines += [f"### Verdicts: {title}", "", authors, "", table(columns, verdict_rows(about, is_full)), "", *contradicted(results, about)]
+    own = [[link(claim["name"], is_full), claim["title"], papers.own_verdict(record), papers.parts(record)]
            for claim, record, _ in results if claim["source"] == papers.OWN]
     if own:
         lines += ["### Verdicts: claims about besom", "", table(["claim", "about", "verdict", ""], own), ""]
     return "\n".join(lines)
 
 
-def place(full):
-    """The name of the page of this size."""
-    return "results-full" if full else "results"
-
-
-def records_place(full):
-    """The directory of the records of this size, from that of the pages."""
-    return f"../bench/records/{'full' if full else 'quick'}"
-
-
 def numbers(claim, record):
-    path = f"{records_place(record.about['size'] == 'full')}/{claim['name']}.csv"
-    lines = [f"`{texts.command_of(claim, record)}`; numbers: [{path.removeprefix('../')}]({path})", ""]
+    path = f"{record.about['size']}/{claim['name']}.csv"
+    lines = [f"`{texts.command_of(claim, record)}`; numbers: [{path}]({path})", ""]
     for plot in claim["plots"]:
         if plot["map"]:
             lines += [f"{plot['title']}:", "", table(*maps.table(plot, record.where(plot["where"]))), ""]
@@ -116,18 +123,31 @@ def full_runs(results, differing):
     return text + (table(full.DIFFERENCE_COLUMNS, differing) if differing else "None.") + "\n\n"
 
 
+def title(is_full):
+    return f"# Claims and results{' at full size' if is_full else ''}\n\n"
+
+
+def origin(is_full):
+    command = full.CONTINUE if is_full else "make report"
+    return f"Generated by `{command}`, which also draws each figure in build/report/index.html. Do not edit.\n\n"
+
+
 def make(results, found, summary, more=""):
-    """more: sections before the verdicts."""
-    text = f"# Claims and results{' at full size' if more else ''}\n\n"
-    command = full.CONTINUE if more else "make report"
-    text += f"Generated by `{command}`, which also draws each figure in build/report/index.html. Do not edit.\n\n"
+    """The page of the verdicts. more: sections before them, of full runs."""
+    is_full = bool(more)
+    text = title(is_full) + origin(is_full)
     text += "\n".join(f"- {sentence}" for sentence in summary) + f"\n\n{more}## Verdicts\n\n"
     text += "\n".join(f"- **{verdict}**: {meaning}." for verdict, meaning in verdicts.MEANINGS.items())
-    text += f"\n\n{overview(results, found)}\n"
-    for _, title, authors, here in papers.chapters(results):
-        if not here:
-            continue
-        text += f"\n## {title}\n\n{authors}\n\n" + "\n".join(chapter(*result, found) for result in here)
+    return text + f"\n\n{overview(results, found, is_full)}"
+
+
+def claims(results, found, is_full):
+    """The page of the claims: what each tests, what differs from the paper, and its numbers."""
+    verdicts_page = f"../../docs/{place(is_full)}.md"
+    text = f"{title(is_full).strip()}: the claims\n\n{origin(is_full)}The verdicts are in [{place(is_full)}.md]({verdicts_page}).\n"
+    for _, name, authors, here in papers.chapters(results):
+        if here:
+            text += f"\n## {name}\n\n{authors}\n\n" + "\n".join(chapter(*result, found) for result in here)
     return text
 
 
@@ -137,7 +157,7 @@ def headlines(results):
     for name, filters, sentence in HEADLINES:
         rows = [found[0] for found in map(known[name].where, filters) if found] if name in known else []
         if len(rows) == len(filters):
-            line = f"- {sentence.format(*rows)} ([{name}](docs/results.md#{name}))"
+            line = f"- {sentence(*rows)} ([{name}](bench/records/quick.md#{name}))"
             lines += textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
     return lines
 

@@ -1,9 +1,9 @@
 // bundle.mjs MODULE.wasm OUT.html [DOCS]: writes the playground as one HTML file.
-// DOCS: where the links to the claims lead; default ../docs, for a page in build/.
+// CLAIMS: the page that links to claims lead to; the default is for a page in build/.
 import {readFileSync, writeFileSync} from 'node:fs';
 import {gzipSync} from 'node:zlib';
 
-const [wasm, out, docs = '../docs'] = process.argv.slice(2);
+const [wasm, out, claims = '../bench/records/quick.md'] = process.argv.slice(2);
 const source = (name) => readFileSync(new URL(name, import.meta.url), 'utf8');
 
 // Modules in the order of their imports.
@@ -28,11 +28,11 @@ const parts = {
   worker: source('worker.js'),
   // Not a module, which would run after the first paint and move what is there.
   script: `(() => {\n'use strict';\n${MODULES.map(asFunction).join('\n')}\n})();`,
-  docs,
+  claims,
 };
 for (const name of ['worker', 'script']) {
   if (/<\/script/i.test(parts[name])) throw new Error(`${name} would end its element`);
 }
 const page = source('page.html')
-  .replace(/@(style|wasm|worker|script|docs)@/g, (_, name) => parts[name]);
+  .replace(/@(style|wasm|worker|script|claims)@/g, (_, name) => parts[name]);
 writeFileSync(out, page);

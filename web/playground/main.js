@@ -10,8 +10,8 @@ const parsed = () => new Promise((resolve) => {
 // The scenes are drawn before the library is there, so that nothing moves when it is. The browser
 // may paint before this script runs: so far the page is hidden.
 async function main() {
-  const docs = document.querySelector('.claims a').getAttribute('href').split('/results.md')[0];
-  const table = new TableScene(), race = new RaceScene(docs);
+  const claims = document.querySelector('.claims a').getAttribute('href').split('#')[0];
+  const table = new TableScene(), race = new RaceScene(claims);
   document.documentElement.classList.remove('starting');
   await parsed();
   const [forTable, forRace] = await Promise.all([startLibrary(), startLibrary()]);

@@ -56,10 +56,10 @@ export class Lanes {
 
 // ------------------------------------------------------------------ texts
 
-// docs: where the links to claims lead.
-export function explanation(preset, docs) {
+// page: that of the claims.
+export function explanation(preset, page) {
   const claims = (...names) => names
-    .map((name) => `<a href="${docs}/results.md#${name}">${name}</a>`).join(', ');
+    .map((name) => `<a href="${page}#${name}">${name}</a>`).join(', ');
   return {
     uniform: 'All 200,000 absent keys are equally likely. The first false positive of a key ' +
       'cannot be foreseen. An adaptive filter does not repeat it: its line turns flat when it ' +

@@ -13,8 +13,8 @@ const $ = (id) => document.getElementById(id);
 
 // lanes: the numbers of all filters. history: of each filter [queries, false positives] per chunk.
 export class RaceScene {
-  constructor(docs) {
-    this.docs = docs;
+  constructor(claims) { // the page of the claims
+    this.claims = claims;
     this.seed = 3;
     this.lanes = [];
     this.table = new Lanes($('lanes'));
@@ -130,7 +130,7 @@ export class RaceScene {
     $('attack-out').textContent = `${Math.round(attack * 100)} %`;
     $('bits-out').textContent = bitsPerKey.toFixed(1);
     document.querySelector(`input[name=preset][value=${preset}]`).checked = true;
-    $('why').innerHTML = explanation(preset, this.docs);
+    $('why').innerHTML = explanation(preset, this.claims);
   }
 
   // ---------------------------------------------------------------- input

@@ -242,10 +242,10 @@ def test_motion(page):
 
 
 def test_links(page):
-    """The links lead to claims of docs/results.md."""
-    with open(os.path.join(ROOT, "docs", "results.md"), encoding="utf-8") as file:
+    """The links lead to claims of the page of the quick runs."""
+    with open(os.path.join(ROOT, "bench", "records", "quick.md"), encoding="utf-8") as file:
         claims = re.findall(r"^### (.+)$", file.read(), re.MULTILINE)
-    links = page.ask("[...document.querySelectorAll('a[href*=\"results.md\"]')].map(a => a.getAttribute('href').split('#')[1])")
+    links = page.ask("[...document.querySelectorAll('a[href*=\"quick.md\"]')].map(a => a.getAttribute('href').split('#')[1])")
     assert len(links) > 5 and set(links) <= set(claims), set(links) - set(claims)
 
 

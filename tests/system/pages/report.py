@@ -48,6 +48,11 @@ def kept_records(docs):
     return os.path.join(os.path.dirname(docs), "bench", "records", "quick")
 
 
+def quick_claims(docs):
+    """The page of the claims, of quick runs."""
+    return read(f"{kept_records(docs)}.md")
+
+
 def claims_of(bench):
     return json.loads(subprocess.run([bench, "run", "--json"], capture_output=True, text=True, check=True).stdout)
 
@@ -233,11 +238,13 @@ def test_writes_docs(source, bench, out, docs):
     run = make(source, bench, out, "--docs", docs)
     assert run.returncode == 0, run.stderr
     assert read(kept_records(docs), "lists.csv") == read(out, "records", "lists.csv")
-    results = read(docs, "results.md").splitlines()
-    assert any("](../bench/records/quick/lists.csv)" in line for line in results), results
+    results, claims = read(docs, "results.md").splitlines(), quick_claims(docs).splitlines()
+    assert any("](quick/lists.csv)" in line for line in claims), claims
     for name in QUICK:
-        assert f"### {name}" in results and any(f"[{name}](#{name})" in line for line in results), results
+        assert f"### {name}" in claims, claims
+        assert any(f"[{name}](../bench/records/quick.md#{name})" in line for line in results), results
     check_tables(results)
+    check_tables(claims)
     begin, line, end = read(readme).partition("Two lists of equal length")  # the only claim here that the README shows
     assert line and begin == "before\n<!-- make report -->\n- ", read(readme)
     assert end.endswith("<!-- end -->\nafter\n") and end.count("\n- ") == 0, read(readme)
@@ -252,8 +259,8 @@ def test_renders_stored_records(source, bench, out, docs):
     run = make(source, bench, os.path.join(docs, "page"), "--stored", kept_records(docs), "--docs", docs)
     assert run.returncode == 0 and run.stderr == "", run.stderr
     assert "# program: another" in read(path)
-    results = read(docs, "results.md")
-    assert "### lists" in results and "### repeats" in results and "### space" not in results, results
+    claims = quick_claims(docs)
+    assert "### lists" in claims and "### repeats" in claims and "### space" not in claims, claims
 
 
 # The winner of each cell of the map that the next test draws, and who may win as well.
@@ -297,7 +304,7 @@ def check_map(page, winners=None):
 
 
 def test_draws_map(source, bench, work):
-    """The map of winners: on the page at both widths, and as a table in results.md. A cell without a winner is an error."""
+    """The map of winners: on the page at both widths, and as a table of the claim. A cell without a winner is an error."""
     docs, stored = os.path.join(work, "map", "docs"), os.path.join(work, "map", "stored")
     os.makedirs(docs)
     os.makedirs(stored)
@@ -313,9 +320,9 @@ def test_draws_map(source, bench, work):
     assert run.returncode == 1 and "0 winners at zipf 0, attack_share 0.1" in run.stderr, run.stderr
     run = render(MAP)
     assert run.returncode == 0, run.stderr
-    results = read(docs, "results.md")
-    assert "| 0 | ribbon or learned (0.0012) | adapt_once (0.0012) |\n| 1.25 | learned (0.0012) | cached (0.0012) |\n" in results, results
-    check_tables(results.splitlines())
+    claims = quick_claims(docs)
+    assert "| 0 | ribbon or learned (0.0012) | adapt_once (0.0012) |\n| 1.25 | learned (0.0012) | cached (0.0012) |\n" in claims, claims
+    check_tables(claims.splitlines())
     page = os.path.join(work, "map", "index.html")
     check_in_both_sizes(page)
     with Driver() as driver:
