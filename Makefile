@@ -195,6 +195,13 @@ rust: amalgamation ## write the crates for Rust, with the library as one file, i
 	@cp -r rust/Cargo.toml rust/besom rust/besom-sys build/rust
 	@cp build/amalgamation/besom.[ch] build/rust/besom-sys/c
 
+java: amalgamation ## write the package for Java, with the library inside: build/java/besom.jar
+	@scripts/setup.sh java
+	@java/build.sh build/amalgamation build/java
+
+test-java: java ## test the package for Java, with the checks of JNI: a minute
+	java/test.sh build/java
+
 test-rust: rust ## test the crates for Rust, with clippy: a minute
 	@scripts/setup.sh test-rust
 	rust/test.sh build/rust

@@ -32,6 +32,7 @@ packages[cross]="${packages[musl]} libc6-dev libcmocka-dev clang python3 gcc-s39
 packages[amalgamation]='make cmake gcc libc6-dev libxxhash-dev python3'
 packages[go]="${packages[amalgamation]} golang-go"
 packages[test-go]="${packages[go]} ${packages[check]} libsodium-dev minisign go-staticcheck"
+packages[java]="${packages[amalgamation]} openjdk-17-jdk-headless"
 packages[rust]="${packages[amalgamation]} cargo rustc"
 packages[test-rust]="${packages[rust]} rust-clippy"
 # Those of Build-Depends in debian/control, and the tools.
