@@ -119,7 +119,7 @@ bool takes_reports(const candidate *c) {
   return c->adaptation != ADAPTS_NEVER;
 }
 
-/* docs/findings.md, "Loops": queries that bring back each other's false positives, without end. */
+/* Loops (docs/findings.md): queries that bring back each other's false positives, without end. */
 bool is_open_to_attack(const candidate *c) {
   return c->form == FILTER && strncmp(c->kind, "acf-", strlen("acf-")) == 0;
 }
