@@ -39,7 +39,7 @@ test-long: build-tests ## run the quick and the long tests: hours
 
 # State and failures are in build/soak. SOAK=--part=model,--minutes=30 runs one part for half an hour;
 # tests/quality/soak/soak.py --help lists the options.
-soak: ## run the longest tests, go on where the last run ended, write docs/trust.md: days
+soak: ## run the longest tests, go on where the last run ended, write docs/trust/soak.md: days
 	@scripts/setup.sh test
 	$(call build,build,-DBESOM_TESTS=ON,--target soak_programs)
 	$(call build,build/asan,$(sanitized),--target soak_programs)

@@ -24,7 +24,7 @@ class Row:
 @dataclass(frozen=True, eq=False)
 class Part:
     name: str
-    title: str  # of its table in docs/trust.md
+    title: str  # of its table in docs/trust/soak.md
     command: tuple  # program and first arguments, relative to the root of the sources
     rows: tuple
     row_title: str = ""  # what a row is: "kind", "store"

@@ -17,7 +17,7 @@ again before the next start; all others are. The exit code is 1 if the state has
 --repeat-failures runs them again. Those that pass are not open any more, but they are kept: threads,
 kills and failovers do not repeat exactly. --forget removes the failures that passed.
 
-When a run ends, it writes docs/trust/soak.json and, from that, the tables in docs/trust.md.
+When a run ends, it writes docs/trust/soak.json and, from that, the tables in docs/trust/soak.md.
 --write-docs does only this; with --state=DIRECTORY, for the state of another run.
 """
 
@@ -209,7 +209,7 @@ def parse_options():
     parser.add_argument("--forget", action="store_true", help="remove failures that passed when repeated")
     parser.add_argument("--parts", type=Path, default=ROOT / "tests/quality/soak/parts.py")
     parser.add_argument("--state", type=Path, default=ROOT / "build/soak")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust.md")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust/soak.md")
     options = parser.parse_args()
     if options.jobs < 1:
         parser.error("--jobs must be at least 1")

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/trust.md between two markers, from the state of `make soak`."""
+"""Writes the tables of docs/trust/soak.md between two markers, from the state of `make soak`."""
 
 import textwrap
 from pathlib import Path
@@ -11,8 +11,8 @@ END = "<!-- soak: end -->"
 
 
 def state_path(docs):
-    """docs/trust.md -> docs/trust/soak.json: the state that the tables are made from."""
-    return Path(docs).with_suffix("") / "soak.json"
+    """docs/trust/soak.md -> docs/trust/soak.json: the state that the tables are made from."""
+    return Path(docs).with_suffix(".json")
 
 
 def write(docs, parts, state):
@@ -27,7 +27,6 @@ def write(docs, parts, state):
     if BEGIN not in text or END not in text:
         raise SystemExit(f"soak: {docs} has no markers '{BEGIN}' and '{END}'")
     state.take_newer(State(state_path(docs)))
-    state_path(docs).parent.mkdir(exist_ok=True)
     state.write(state_path(docs))
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
@@ -90,7 +89,7 @@ def share(count, target):
 def part_table(part, state):
     names = columns_of(part, state)
     heads = [name.replace("_", " ") for name in names]
-    lines = [f"### {part.title}", "", f"| {part.row_title} | {' | '.join(heads)} | elapsed | present library |",
+    lines = [f"## {part.title}", "", f"| {part.row_title} | {' | '.join(heads)} | elapsed | present library |",
              "|---" * (len(names) + 3) + "|"]
     for row in part.rows:
         entry = state.row(part, row)
@@ -136,7 +135,7 @@ def failure_list(state):
     if state.open_failures:
         text = failure_table("open failure", state.open_failures)
     if state.passed_failures:
-        text += "\n\n### Failures that passed when repeated\n\nThreads, kills and failovers do not " \
+        text += "\n\n## Failures that passed when repeated\n\nThreads, kills and failovers do not " \
                 "repeat exactly: the defect may still be there.\n\n"
         text += failure_table("failure", state.passed_failures)
     return text

@@ -109,7 +109,7 @@ class Soak(unittest.TestCase):
         self.assertEqual(self.run_soak("--repeat-failures").returncode, 1)
         passed = {f["part"]: f["passed"] for f in self.state().failures}
         self.assertEqual(passed, {"mute": True, "bad": False})
-        opened, repeated = self.page.read_text().split("### Failures that passed when repeated")
+        opened, repeated = self.page.read_text().split("## Failures that passed when repeated")
         self.assertIn("| bad a |", opened)
         self.assertRegex(repeated, r"\| mute a \| .* \| 20..-..-.. ..:.. \|")
         self.lose_state()
@@ -127,16 +127,16 @@ class Soak(unittest.TestCase):
     def test_no_state_takes_the_failures_of_another(self):
         """The documentation has counted more of the row, by another machine."""
         self.run_soak("--part=bad", "--jobs=1")
-        other = State(self.path / "page/soak.json")
+        other = State(self.path / "page.json")
         other.failures[0]["commit"] = "another"
         other.rows["bad/a"].counts = {"units": 1000}
         other.rows["bad/a"].next_seed = 100
-        other.write(self.path / "page/soak.json")
+        other.write(self.path / "page.json")
         self.run_soak("--write-docs")
         done = self.run_soak("--part=good")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(len(self.state().failures), 2)
-        self.assertEqual(len(State(self.path / "page/soak.json").failures), 2)
+        self.assertEqual(len(State(self.path / "page.json").failures), 2)
         self.assertEqual(self.state().rows["bad/a"].next_seed, 100)
 
     def test_the_later_repetition_counts(self):
@@ -196,14 +196,14 @@ class Soak(unittest.TestCase):
         self.run_soak("--part=good,slow")
         long = self.state()
         self.lose_state()
-        (self.path / "page/soak.json").rename(self.path / "long.json")
+        (self.path / "page.json").rename(self.path / "long.json")
         self.run_soak("--part=good", "--row=b")
         short = self.state()
         short.rows["good/b"].runs[0][1] += 1000  # many batches that did little
         short.write()
-        (self.path / "long.json").rename(self.path / "page/soak.json")
+        (self.path / "long.json").rename(self.path / "page.json")
         self.run_soak("--write-docs")
-        written = State(self.path / "page/soak.json")
+        written = State(self.path / "page.json")
         for name, row in long.rows.items():
             own = short.rows.get(name)
             expected = own if own and own.counts["units"] > row.counts["units"] else row
@@ -272,7 +272,7 @@ class Soak(unittest.TestCase):
         old = self.state()
         old.libraries[0].update(library="old", started="2020-01-01 00:00", last="2020-01-01 00:00")
         old.write()
-        old.write(self.path / "page/soak.json")
+        old.write(self.path / "page.json")
         self.run_soak("--part=good", "--row=b", "--minutes=0.01")
         page = self.page.read_text()
         self.assertRegex(page, r"\| `a` .* \| – \|\n")
