@@ -24,7 +24,7 @@ ALWAYS_INLINE uint64_t scaled(uint64_t x, uint64_t n) {
 ALWAYS_INLINE uint64_t next_digit(uint64_t *x, uint64_t n) {
 #ifdef __BMI2__
   uint64_t upper;
-  __asm__("mulx %3, %0, %1" : "=r"(*x), "=r"(upper) : "d"(*x), "r"(n));
+  __asm__("mulx %3, %0, %1" : "=r"(*x), "=r"(upper) : "d"(*x), "rm"(n));
   return upper;
 #else
   unsigned __int128 product = (unsigned __int128)*x * n;

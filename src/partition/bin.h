@@ -36,11 +36,14 @@ ALWAYS_INLINE bool bin_is_marked(const uint8_t *bin, const struct bin_layout *l)
   return load64(bin) >> bin_mark_at(l) & 1;
 }
 
+ALWAYS_INLINE uint64_t bin_header_of(const struct bin_layout *l, uint64_t entries, bool marked) {
+  return entries | (uint64_t)marked << bin_mark_at(l);
+}
+
 /* A header of 7 bytes is in one word with the first remainder. */
-ALWAYS_INLINE void bin_set_header(uint8_t *bin, const struct bin_layout *l, uint64_t entries,
-                                  bool marked) {
-  uint64_t kept = bin_header_bytes(l) == 8 ? 0 : load64(bin) & bits_from(56);
-  store64(bin, kept | entries | (uint64_t)marked << bin_mark_at(l));
+ALWAYS_INLINE void bin_set_header(uint8_t *bin, const struct bin_layout *l, uint64_t header) {
+  uint64_t kept = bin_header_bytes(l) == 8 ? 0 : load64(bin) & bits_from(8 * bin_header_bytes(l));
+  store64(bin, kept | header);
 }
 
 /*
@@ -60,11 +63,17 @@ ALWAYS_INLINE struct slot_run run_of_header(uint64_t header, unsigned number) {
 
 /* The header with an entry more before this bit, and with that of this bit less. */
 ALWAYS_INLINE uint64_t header_with(uint64_t header, unsigned at) {
-  uint64_t bit = UINT64_C(1) << at;
+  uint64_t bit = UINT64_C(1) << at % 64;
+#if defined(__BMI2__)
+  return _pdep_u64(header, ~bit) | bit;
+#endif
   return header + (header & (0 - bit)) + bit; /* the bits from there on are doubled */
 }
 
 ALWAYS_INLINE uint64_t header_without(uint64_t header, unsigned at) {
+#if defined(__BMI2__)
+  return _pext_u64(header, ~(UINT64_C(1) << at));
+#endif
   uint64_t below = bits_below(at);
   return (header & below) | (header >> 1 & ~below);
 }
@@ -111,6 +120,11 @@ ALWAYS_INLINE uint64_t bin_remainder(const uint8_t *bin, const struct bin_layout
 
 #if defined(__AVX2__)
 
+/* Whether row_insert and row_remove set the header. */
+ALWAYS_INLINE bool rows_have_header(const struct bin_layout *l) {
+  return row_window_of(l, 0).at == 0;
+}
+
 ALWAYS_INLINE __m256i numbers_of_32_bytes(void) {
   return _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
                           21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
@@ -138,15 +152,25 @@ ALWAYS_INLINE uint32_t bin_slots_from(const uint8_t *bin, const struct bin_layou
 /* Where a further entry goes, as a bit of the header. */
 ALWAYS_INLINE unsigned bin_place_for(const uint8_t *bin, const struct bin_layout *l,
                                      uint64_t header, unsigned mini, uint64_t remainder) {
-  uint64_t end = select_bit(~header, mini), below = end - 1,
-           from = _pdep_u64(bin_slots_from(bin, l, remainder), header) & below;
-  /* of these entries those of the run: after the end of the run before */
-  return trailing_zeros(end) - popcount(from >> ((0 - leading_zeros(~header & below)) % 64));
+  uint64_t end = select_bit(~header, mini),
+           from = _pdep_u64(bin_slots_from(bin, l, remainder), header);
+  /* after the last smaller entry of the run, or else after the end of the run before */
+  return 64 - leading_zeros(~from & (end - 1));
 }
 
-/* The bytes of a row from this slot on move up by one; the last one is lost. */
+/* A row and the header are in one vector. */
+ALWAYS_INLINE __m256i with_header(__m256i x, const struct bin_layout *l, uint64_t header) {
+  __m256i rest = _mm256_setr_epi64x((long long)bits_from(8 * bin_header_bytes(l)), -1, -1, -1),
+          word = _mm256_setr_epi64x((long long)header, 0, 0, 0);
+  return _mm256_or_si256(_mm256_and_si256(x, rest), word);
+}
+
+/*
+ * The bytes of a row from this slot on move up by one; the last one is lost. If the header is in
+ * the same vector, it becomes this one: one write, so that what reads the bin next need not wait.
+ */
 ALWAYS_INLINE void row_insert(uint8_t *bin, const struct bin_layout *l, unsigned row, unsigned slot,
-                              uint8_t byte) {
+                              uint8_t byte, uint64_t header) {
   struct row_window w = row_window_of(l, row);
   __m256i number = numbers_of_32_bytes(), at = _mm256_set1_epi8((char)(slot + w.before)),
           x = load256_shared(bin + w.at), lower = _mm256_permute2x128_si256(x, x, 0x08),
@@ -154,13 +178,13 @@ ALWAYS_INLINE void row_insert(uint8_t *bin, const struct bin_layout *l, unsigned
           end = _mm256_set1_epi8((char)(w.before + l->slots));
   if (w.before + l->slots < 32) after = _mm256_and_si256(after, _mm256_cmpgt_epi8(end, number));
   x = _mm256_blendv_epi8(x, moved, after);
-  store256_shared(bin + w.at, _mm256_blendv_epi8(x, _mm256_set1_epi8((char)byte),
-                                                 _mm256_cmpeq_epi8(number, at)));
+  x = _mm256_blendv_epi8(x, _mm256_set1_epi8((char)byte), _mm256_cmpeq_epi8(number, at));
+  store256_shared(bin + w.at, w.at ? x : with_header(x, l, header));
 }
 
 /* The bytes after this slot move down by one; the last one becomes 0. */
-ALWAYS_INLINE void row_remove(uint8_t *bin, const struct bin_layout *l, unsigned row,
-                              unsigned slot) {
+ALWAYS_INLINE void row_remove(uint8_t *bin, const struct bin_layout *l, unsigned row, unsigned slot,
+                              uint64_t header) {
   struct row_window w = row_window_of(l, row);
   __m256i number = numbers_of_32_bytes(), before = _mm256_set1_epi8((char)(slot + w.before - 1)),
           end = _mm256_set1_epi8((char)(w.before + l->slots)), x = load256_shared(bin + w.at),
@@ -171,10 +195,16 @@ ALWAYS_INLINE void row_remove(uint8_t *bin, const struct bin_layout *l, unsigned
     moved = _mm256_and_si256(
         moved, _mm256_cmpgt_epi8(_mm256_set1_epi8((char)(w.before + l->slots - 1)), number));
   }
-  store256_shared(bin + w.at, _mm256_blendv_epi8(x, moved, from));
+  x = _mm256_blendv_epi8(x, moved, from);
+  store256_shared(bin + w.at, w.at ? x : with_header(x, l, header));
 }
 
 #else
+
+ALWAYS_INLINE bool rows_have_header(const struct bin_layout *l) {
+  (void)l;
+  return false;
+}
 
 ALWAYS_INLINE unsigned bin_place_for(const uint8_t *bin, const struct bin_layout *l,
                                      uint64_t header, unsigned mini, uint64_t remainder) {
@@ -184,14 +214,16 @@ ALWAYS_INLINE unsigned bin_place_for(const uint8_t *bin, const struct bin_layout
 }
 
 ALWAYS_INLINE void row_insert(uint8_t *bin, const struct bin_layout *l, unsigned row, unsigned slot,
-                              uint8_t byte) {
+                              uint8_t byte, uint64_t header) {
+  (void)header;
   uint8_t *at = bin_row(bin, l, row) + slot;
   memmove(at + 1, at, l->slots - 1 - slot);
   *at = byte;
 }
 
-ALWAYS_INLINE void row_remove(uint8_t *bin, const struct bin_layout *l, unsigned row,
-                              unsigned slot) {
+ALWAYS_INLINE void row_remove(uint8_t *bin, const struct bin_layout *l, unsigned row, unsigned slot,
+                              uint64_t header) {
+  (void)header;
   uint8_t *at = bin_row(bin, l, row) + slot;
   memmove(at, at + 1, l->slots - 1 - slot);
   at[l->slots - 1 - slot] = 0;
@@ -226,9 +258,10 @@ ALWAYS_INLINE bool bin_has_all_copies(const uint8_t *bin, const struct bin_layou
 /* The header of these entries with one more, before this bit. Its remainder is the one given. */
 ALWAYS_INLINE void bin_insert_at(uint8_t *bin, const struct bin_layout *l, uint64_t entries,
                                  unsigned at, unsigned mini, uint64_t remainder, bool marked) {
+  uint64_t header = bin_header_of(l, header_with(entries, at), marked);
   for (unsigned row = 0; row < l->rows; row++)
-    row_insert(bin, l, row, at - mini, byte_of_row(remainder, row));
-  bin_set_header(bin, l, header_with(entries, at), marked);
+    row_insert(bin, l, row, at - mini, byte_of_row(remainder, row), header);
+  if (!rows_have_header(l)) bin_set_header(bin, l, header);
 }
 
 /* Adds an entry to a bin that is not full. False: it has all copies of it that there may be. */
@@ -245,15 +278,33 @@ ALWAYS_INLINE bool bin_insert(uint8_t *bin, const struct bin_layout *l, unsigned
 ALWAYS_INLINE void bin_fill(uint8_t *bin, const struct bin_layout *l, uint64_t value, bool marked) {
   unsigned slot = l->slots - 1u, mini = (unsigned)(value >> (8 * l->rows));
   for (unsigned row = 0; row < l->rows; row++) bin_row(bin, l, row)[slot] = byte_of_row(value, row);
-  bin_set_header(bin, l, bin_entries(bin, l) | UINT64_C(1) << (slot + mini) % 64, marked);
+  uint64_t entries = bin_entries(bin, l) | UINT64_C(1) << (slot + mini) % 64;
+  bin_set_header(bin, l, bin_header_of(l, entries, marked));
 }
 
-/* Takes an entry out. The mark is removed. */
-ALWAYS_INLINE void bin_remove(uint8_t *bin, const struct bin_layout *l, unsigned slot,
+/* The bit of the header of an entry with this remainder; NO_ENTRY if there is none. */
+enum { NO_ENTRY = 64 };
+
+ALWAYS_INLINE unsigned bin_find(const uint8_t *bin, const struct bin_layout *l, uint64_t header,
+                                unsigned mini, uint64_t remainder) {
+#if defined(__BMI2__)
+  uint64_t below = select_bit(~header, mini) - 1,
+           equal = _pdep_u64(bin_slots_equal(bin, l, remainder), header) & below;
+  /* the last one, if it is after the end of the run before */
+  return equal > (~header & below) ? 63 - leading_zeros(equal) : NO_ENTRY;
+#else
+  struct slot_run run = run_of_header(header, mini);
+  uint32_t matches = bin_matches(bin, l, run, remainder);
+  return matches ? run.first + mini + trailing_zeros(matches) : NO_ENTRY;
+#endif
+}
+
+/* Takes the entry with this bit of the header out. The mark is removed. */
+ALWAYS_INLINE void bin_remove(uint8_t *bin, const struct bin_layout *l, unsigned at,
                               unsigned mini) {
-  uint64_t entries = bin_entries(bin, l);
-  for (unsigned row = 0; row < l->rows; row++) row_remove(bin, l, row, slot);
-  bin_set_header(bin, l, header_without(entries, slot + mini), false);
+  uint64_t header = header_without(bin_entries(bin, l), at);
+  for (unsigned row = 0; row < l->rows; row++) row_remove(bin, l, row, at - mini, header);
+  if (!rows_have_header(l)) bin_set_header(bin, l, header);
 }
 
 #endif

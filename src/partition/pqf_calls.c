@@ -19,27 +19,25 @@ extern const struct pqf_calls NAME(BESOM_ISA)[BIN_LAYOUTS];
 
 /* ------------------------------------------------------------------ queries */
 
-enum bin_answer { BIN_NO, BIN_YES, BIN_ASK_YARDS };
+struct bin_answer {
+  uint64_t found; /* 0 for no */
+  bool is_last;   /* the bin is marked, and no entry has a greater mini-quotient */
+};
 
-/*
- * The backyard is asked if the bin is marked and has no entry of a greater mini-quotient. No other
- * branch depends on the data.
- */
-ALWAYS_INLINE enum bin_answer bin_answer_of(const uint8_t *bin, const struct bin_layout *l,
-                                            struct pqf_place at) {
-  uint64_t header = load64(bin), end = select_bit(~header, at.mini), below = end - 1;
+/* No branch depends on the data. */
+ALWAYS_INLINE struct bin_answer bin_answer_of(const uint8_t *bin, const struct bin_layout *l,
+                                              struct pqf_place at) {
+  uint64_t header = load64(bin), end = select_bit(~header, at.mini);
   uint32_t equal = bin_slots_equal(bin, l, at.remainder);
 #if defined(__BMI2__)
-  /* The bits of equal entries before the end of the run: is one after the end of the run before? */
-  bool found = (_pdep_u64(equal, header) & below) > (~header & below);
+  /* Equal entries of a run, added to its bits, carry into its end. */
+  uint64_t found = (header + _pdep_u64(equal, header)) & end;
 #else
-  struct slot_run run = {64 - leading_zeros(~header & below) - at.mini,
+  struct slot_run run = {64 - leading_zeros(~header & (end - 1)) - at.mini,
                          trailing_zeros(end) - at.mini};
-  bool found = equal >> run.first % 32 & bits_below((run.end - run.first) % 64);
+  uint64_t found = equal >> run.first % 32 & bits_below((run.end - run.first) % 64);
 #endif
-  if (found) return BIN_YES;
-  uint64_t mark_and_later = (header & ~below) << (63 - bin_mark_at(l));
-  return UNLIKELY(mark_and_later == UINT64_C(1) << 63) ? BIN_ASK_YARDS : BIN_NO;
+  return (struct bin_answer){found, trailing_zeros(header & (0 - end)) == bin_mark_at(l)};
 }
 
 /*
@@ -47,15 +45,17 @@ ALWAYS_INLINE enum bin_answer bin_answer_of(const uint8_t *bin, const struct bin
  * would be passed on the stack.
  */
 struct pqf_rare {
-  bool (*yards_have)(const struct pqf *p, uint64_t bin, uint64_t value);
+  bool (*has_spilled)(const struct pqf *p, uint64_t bin, uint64_t value, uint64_t found);
   besom_status (*spill)(besom_filter *f, uint64_t bin, uint64_t value);
-  void (*refill)(const struct pqf *p, uint64_t bin);
+  besom_status (*refill)(const struct pqf *p, uint64_t bin);
   besom_status (*take_spilled)(besom_filter *f, uint64_t bin, uint64_t value);
 };
 
-ALWAYS_INLINE bool pqf_yards_have(const struct pqf *p, const struct bin_layout *l, uint64_t bin,
-                                  uint64_t value) {
+/* Whether a value of a marked bin is found there, or is after its last one and in the backyard. */
+ALWAYS_INLINE bool pqf_has_spilled(const struct pqf *p, const struct bin_layout *l, uint64_t bin,
+                                   uint64_t value, uint64_t found) {
   struct yard_pair pair = yards_of(p, bin);
+  if (found || value < bin_last(bin_at(p, l, bin), l)) return found != 0;
   bool first = yard_has(yard_at(p, pair.number[0]), l, pair.origin, value),
        second = yard_has(yard_at(p, pair.number[1]), l, pair.origin + 1, value);
   return first | second; /* no branch */
@@ -63,9 +63,11 @@ ALWAYS_INLINE bool pqf_yards_have(const struct pqf *p, const struct bin_layout *
 
 ALWAYS_INLINE bool pqf_has_at(const struct pqf *p, const struct bin_layout *l,
                               const struct pqf_rare *rare, struct pqf_place at) {
-  enum bin_answer answer = bin_answer_of(bin_at(p, l, at.bin), l, at);
-  return answer == BIN_YES ||
-         (answer == BIN_ASK_YARDS && rare->yards_have(p, at.bin, value_of_place(l, at)));
+  const uint8_t *bin = bin_at(p, l, at.bin);
+  struct bin_answer answer = bin_answer_of(bin, l, at);
+  if (UNLIKELY(answer.is_last))
+    return rare->has_spilled(p, at.bin, value_of_place(l, at), answer.found);
+  return answer.found != 0;
 }
 
 ALWAYS_INLINE bool pqf_has_digest(const besom_filter *f, const struct bin_layout *l,
@@ -109,13 +111,15 @@ ALWAYS_INLINE void pqf_query_many(const besom_filter *f, const struct bin_layout
     for (size_t j = i; j < n && j < i + 64; j++) {
       if (j + ahead < n) bin_prefetch(p, l, d[j + ahead]);
       struct pqf_place at = pqf_place_of(p, l, d[j]);
-      enum bin_answer answer = bin_answer_of(bin_at(p, l, at.bin), l, at);
-      if (answer == BIN_ASK_YARDS) pqf_wait_for_yards(p, at.bin, &waiting, (unsigned)(j - i));
-      word |= (uint64_t)(answer == BIN_YES) << (j - i);
+      const uint8_t *bin = bin_at(p, l, at.bin);
+      struct bin_answer answer = bin_answer_of(bin, l, at);
+      word |= (uint64_t)(answer.found != 0) << (j - i);
+      if (UNLIKELY(answer.is_last) && !answer.found && value_of_place(l, at) > bin_last(bin, l))
+        pqf_wait_for_yards(p, at.bin, &waiting, (unsigned)(j - i));
     }
     for (unsigned k = 0; k < waiting.n; k++) {
       struct pqf_place at = pqf_place_of(p, l, d[i + waiting.number[k]]);
-      bool found = rare->yards_have(p, at.bin, value_of_place(l, at));
+      bool found = rare->has_spilled(p, at.bin, value_of_place(l, at), 0);
       word |= (uint64_t)found << waiting.number[k];
     }
     bitmap[i / 64] = word;
@@ -136,7 +140,7 @@ ALWAYS_INLINE besom_status pqf_spill_new(besom_filter *f, const struct bin_layou
   }
   if (bin_is_marked(bin, l)) copies += yards_count(p, l, number, value);
   if (copies >= PQF_MAX_COPIES || !yards_insert(p, l, number, value)) return BESOM_FULL;
-  bin_set_header(bin, l, bin_entries(bin, l), true);
+  bin_set_header(bin, l, bin_header_of(l, bin_entries(bin, l), true));
   f->items++;
   return BESOM_OK;
 }
@@ -196,7 +200,8 @@ ALWAYS_INLINE besom_status pqf_put_many(besom_filter *f, const struct bin_layout
 /* ------------------------------------------------------------------ removes */
 
 /* After a remove from a marked bin: its smallest entry in the backyard comes back. */
-ALWAYS_INLINE void pqf_refill(const struct pqf *p, const struct bin_layout *l, uint64_t number) {
+ALWAYS_INLINE besom_status pqf_refill(const struct pqf *p, const struct bin_layout *l,
+                                      uint64_t number) {
   uint8_t *bin = bin_at(p, l, number);
   struct yard_pair pair = yards_of(p, number);
   uint64_t smallest[2];
@@ -208,9 +213,10 @@ ALWAYS_INLINE void pqf_refill(const struct pqf *p, const struct bin_layout *l, u
   }
   unsigned from = smallest[1] < smallest[0];
   uint64_t value = smallest[from];
-  if (value == UINT64_MAX) return; /* only in a damaged filter */
+  if (value == UINT64_MAX) return BESOM_OK; /* only in a damaged filter */
   yard_remove(yard_at(p, pair.number[from]), l, pair.origin + from, run[from].first);
   bin_fill(bin, l, value, run[0].end - run[0].first + run[1].end - run[1].first > 1);
+  return BESOM_OK;
 }
 
 /* It is not in the bin: perhaps in the backyard. */
@@ -224,7 +230,7 @@ ALWAYS_INLINE besom_status pqf_take_spilled(besom_filter *f, const struct bin_la
     struct slot_run run = yard_slots_from(yard, l, pair.origin + i, value);
     if (run.first >= run.end || yard_value(yard, l, run.first) != value) continue;
     yard_remove(yard, l, pair.origin + i, run.first);
-    bin_set_header(bin, l, bin_entries(bin, l), yards_have_some(p, l, pair));
+    bin_set_header(bin, l, bin_header_of(l, bin_entries(bin, l), yards_have_some(p, l, pair)));
     f->items--;
     return BESOM_OK;
   }
@@ -236,15 +242,12 @@ ALWAYS_INLINE besom_status pqf_take_at(besom_filter *f, const struct bin_layout 
   const struct pqf *p = pqf_of(f);
   uint8_t *bin = bin_at(p, l, at.bin);
   bool marked = bin_is_marked(bin, l);
-  struct slot_run run = run_of_header(bin_entries(bin, l), at.mini);
-  uint32_t matches = bin_matches(bin, l, run, at.remainder);
-  unsigned slot = run.first + trailing_zeros(matches);
-  if (!matches) return rare->take_spilled(f, at.bin, value_of_place(l, at));
-  if (UNLIKELY(slot >= l->slots)) return BESOM_NOT_FOUND; /* damaged */
-  bin_remove(bin, l, slot, at.mini);
+  unsigned entry = bin_find(bin, l, load64(bin), at.mini, at.remainder);
+  if (UNLIKELY(entry == NO_ENTRY)) return rare->take_spilled(f, at.bin, value_of_place(l, at));
+  if (UNLIKELY(entry - at.mini >= l->slots)) return BESOM_NOT_FOUND; /* damaged */
+  bin_remove(bin, l, entry, at.mini);
   f->items--;
-  if (marked) rare->refill(p, at.bin);
-  return BESOM_OK;
+  return marked ? rare->refill(p, at.bin) : BESOM_OK;
 }
 
 ALWAYS_INLINE besom_status pqf_take_digest(besom_filter *f, const struct bin_layout *l,
@@ -270,22 +273,23 @@ CALL besom_status pqf_insert_bytes(besom_filter *f, const void *key, size_t len)
 #define LAYOUT_NAME(name, i) LAYOUT_NAME_IN(name, i, BESOM_ISA)
 
 #define CALLS_OF_LAYOUT(i)                                                                     \
-  RARE bool LAYOUT_NAME(pqf_rare_have, i)(const struct pqf *p, uint64_t bin, uint64_t value) { \
-    return pqf_yards_have(p, &bin_layouts[i], bin, value);                                     \
+  RARE bool LAYOUT_NAME(pqf_rare_has, i)(const struct pqf *p, uint64_t bin, uint64_t value,    \
+                                         uint64_t found) {                                     \
+    return pqf_has_spilled(p, &bin_layouts[i], bin, value, found);                             \
   }                                                                                            \
   RARE besom_status LAYOUT_NAME(pqf_rare_spill, i)(besom_filter * f, uint64_t bin,             \
                                                    uint64_t value) {                           \
     return pqf_spill(f, &bin_layouts[i], bin, value);                                          \
   }                                                                                            \
-  RARE void LAYOUT_NAME(pqf_rare_refill, i)(const struct pqf *p, uint64_t bin) {               \
-    pqf_refill(p, &bin_layouts[i], bin);                                                       \
+  RARE besom_status LAYOUT_NAME(pqf_rare_refill, i)(const struct pqf *p, uint64_t bin) {       \
+    return pqf_refill(p, &bin_layouts[i], bin);                                                \
   }                                                                                            \
   RARE besom_status LAYOUT_NAME(pqf_rare_take, i)(besom_filter * f, uint64_t bin,              \
                                                   uint64_t value) {                            \
     return pqf_take_spilled(f, &bin_layouts[i], bin, value);                                   \
   }                                                                                            \
   static const struct pqf_rare LAYOUT_NAME(pqf_rare_calls, i) = {                              \
-      LAYOUT_NAME(pqf_rare_have, i), LAYOUT_NAME(pqf_rare_spill, i),                           \
+      LAYOUT_NAME(pqf_rare_has, i), LAYOUT_NAME(pqf_rare_spill, i),                            \
       LAYOUT_NAME(pqf_rare_refill, i), LAYOUT_NAME(pqf_rare_take, i)};                         \
   CALL bool LAYOUT_NAME(pqf_contains_u64, i)(const besom_filter *f, uint64_t key) {            \
     return pqf_has_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i),                 \
