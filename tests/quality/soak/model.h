@@ -11,6 +11,7 @@
 
 #include "besom_reverse.h"
 #include "bucket_lists.h"
+#include "fingerprint.h"
 #include "laws/law.h"
 #include "support/failing_allocator.h"
 #include "support/keys.h"
@@ -194,17 +195,6 @@ static inline uint64_t model_below(model *m, uint64_t bound) {
 /* One in n. */
 static inline bool model_chance(model *m, uint64_t n) {
   return random_below(&m->random, n) == 0;
-}
-
-/* Quotient and remainder as docs/architecture.md defines them, not by the library's code. */
-typedef struct fingerprint {
-  uint64_t quotient, remainder;
-} fingerprint;
-
-static inline fingerprint fingerprint_of(besom_digest d, uint64_t slots, unsigned width) {
-  unsigned __int128 low = (unsigned __int128)d.lo * slots;
-  unsigned __int128 high = (unsigned __int128)d.hi * slots + (uint64_t)(low >> 64);
-  return (fingerprint){(uint64_t)(high >> 64), (uint64_t)high >> (64 - width)};
 }
 
 static inline besom_statistics model_stats(const model *m) {

@@ -48,6 +48,12 @@ KINDS = (
     kind("adaptive-stacked", ADAPTS),
 )
 
+# Forms of maplets. A set has no remove; a bound one is built by inserts; a chain has no resize.
+VALUES = {"operations": MANY, "save_load_cycles": 10_000, "adaptations": 100_000, "merges": 10_000}
+MAPLETS = tuple(Row(name, ("--form", name), {**VALUES, **more}) for name, more in (
+    ("aqf", {**REMOVES, **GROWS, "replaces": 500_000}), ("aqf-set", GROWS), ("aqf-store", {**REMOVES, **GROWS}),
+    ("scaling", {**REMOVES, **GROWS, "replaces": 500_000})))
+
 GUARDED = ("aqf", "exaf", "taf", "utaf", "broom", "acf-cyclic", "acf-swapping", "acf-cuckooing")
 
 
@@ -69,6 +75,8 @@ SMALL_QUARANTINE = {**SANITIZERS,
 PARTS = (
     Part("model", "Operations compared with a model", ("build/tests/quality/soak/soak_model",), KINDS,
          row_title="kind", totals={"operations": 10_000_000_000}, first_amount=2_000_000),
+    Part("maplets", "Maplets compared with a model", ("build/tests/quality/soak/soak_maplets",), MAPLETS,
+         row_title="form", totals={"operations": 1_000_000_000}, first_amount=2_000_000),
     Part("hostile", "Damaged files and patches, with sanitizers",
          ("build/asan/tests/quality/soak/soak_hostile",),
          (Row("files", ("--input", "files"), {"files": 9_000_000}),
