@@ -120,6 +120,36 @@ static void files_that_were_cut_are_refused(void **state) {
   }
 }
 
+/* A backup may be cut on its way to another disk. */
+static void a_backup_that_was_cut_is_refused(void **state) {
+  (void)state;
+  char names[16][64];
+  besom_guard *g = NULL;
+  temp_dir dir;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "db"), copy = temp_dir_file(&dir, "copy");
+  uint64_t keys = make_database(path.text, BESOM_LAYOUT_MERGED);
+  assert_int_equal(open_guard(path.text, BESOM_LAYOUT_MERGED, NULL, &g), BESOM_OK);
+  assert_int_equal(besom_guard_backup(g, copy.text), BESOM_OK);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  assert_int_equal(find(copy.text, "MANIFEST-", "", names), 1);
+  cut_everywhere(copy.text, names[0], BESOM_LAYOUT_MERGED);
+  for (unsigned logs = find(copy.text, "", ".log", names); logs--;)
+    cut_everywhere(copy.text, names[logs], BESOM_LAYOUT_MERGED);
+  char command[2000]; /* over the files of the database, which was used since */
+  snprintf(command, sizeof command, "cp -r --remove-destination '%s'/. '%s'", copy.text, path.text);
+  assert_int_equal(system(command), 0);
+  for (unsigned i = 0; i < 2; i++) {
+    const char *at = i ? path.text : copy.text;
+    assert_int_equal(open_guard(at, BESOM_LAYOUT_MERGED, NULL, &g), BESOM_OK);
+    assert_has(g, keys);
+    assert_int_equal(besom_guard_close(g), BESOM_OK);
+    snprintf(command, sizeof command, "rm -rf '%s'", at);
+    assert_int_equal(system(command), 0);
+  }
+  temp_dir_remove(&dir);
+}
+
 /* A record that does not fit takes nothing away: of a database that was opened since by a program
    that does not know it, or a record that is none. */
 static void a_record_of_an_earlier_open_is_ignored(void **state) {
@@ -250,6 +280,7 @@ int main(int argc, char **argv) {
   if (argc == 3) return write_and_crash(argv[2], !strcmp(argv[1], "--crash-later"));
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_that_were_cut_are_refused),
+      cmocka_unit_test(a_backup_that_was_cut_is_refused),
       cmocka_unit_test(a_record_of_an_earlier_open_is_ignored),
       cmocka_unit_test(a_crashed_database_has_all_or_is_refused),
   };

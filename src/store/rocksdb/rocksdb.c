@@ -212,8 +212,10 @@ static besom_status rocksdb_backup(void *db, const char *directory) {
   if (!error) rocksdb_checkpoint_create(checkpoint, directory, 0, &error);
   if (checkpoint) rocksdb_checkpoint_object_destroy(checkpoint);
   besom_status status = rocksdb_status(error);
-  if (status == BESOM_OK) sync_parent(directory);
-  return status;
+  if (status != BESOM_OK) return status;
+  besom__rocksdb_files_copied(directory);
+  sync_parent(directory);
+  return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ statistics */

@@ -152,10 +152,23 @@ besom_status besom__rocksdb_files_check(const char *directory, const char **why)
 
 /* ------------------------------------------------------------------ while it is open */
 
+/* Since RocksDB 9 the function has no parameter `force`, and its header tells C no version. */
+typedef void any_function(void);
+typedef void enable_deletions(rocksdb_t *, char **);
+typedef void enable_deletions_8(rocksdb_t *, unsigned char force, char **);
+
+static void enable_file_deletions(rocksdb_t *db, char **error) {
+  any_function *enable = (any_function *)rocksdb_enable_file_deletions;
+  if (_Generic(&rocksdb_enable_file_deletions, enable_deletions * : 1, default : 0))
+    ((enable_deletions *)enable)(db, error);
+  else
+    ((enable_deletions_8 *)enable)(db, 0, error);
+}
+
 static void allow_deletions(rocksdb_t *db, bool allow) {
   char *error = NULL;
   if (allow)
-    rocksdb_enable_file_deletions(db, 0, &error);
+    enable_file_deletions(db, &error);
   else
     rocksdb_disable_file_deletions(db, &error);
   rocksdb_free(error);
@@ -206,4 +219,13 @@ void besom__rocksdb_files_closing(struct rocksdb_files *f, rocksdb_t *db, const 
   allow_deletions(db, true);
   if (f->manifest >= 0) close(f->manifest);
   f->manifest = -1;
+}
+
+/* ------------------------------------------------------------------ a copy */
+
+void besom__rocksdb_files_copied(const char *directory) {
+  struct rocksdb_files f = {.manifest = -1};
+  follow_manifest(&f, directory);
+  if (synced_bytes(f.manifest, &f.bytes)) besom__rocksdb_files_closed(&f, directory);
+  if (f.manifest >= 0) close(f.manifest);
 }

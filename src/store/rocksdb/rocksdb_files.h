@@ -39,4 +39,7 @@ void besom__rocksdb_files_closing(struct rocksdb_files *files, rocksdb_t *db,
 /* After a close without an error: the logs, too, have all that was written. */
 void besom__rocksdb_files_closed(const struct rocksdb_files *files, const char *directory);
 
+/* A database that RocksDB has copied to this directory: its first open compares, too. */
+void besom__rocksdb_files_copied(const char *directory);
+
 #endif
