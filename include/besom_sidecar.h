@@ -39,6 +39,14 @@
  *   A key that is told of as new twice has two copies: after one removal a fingerprint is left. It
  *   is harmless, and so is a fingerprint of a transaction that was not committed.
  *
+ * Static kinds
+ *   ribbon and fuse cannot insert. They are for a database that is only read, or rarely written,
+ *   and are smaller and faster there. keep_removed is implied. An insert of a key that the filter
+ *   denies makes it stale: every query is answered yes, reports are BUSY, and
+ *   statistics.rebuild_due is true, until besom_sidecar_rebuild, or until the transaction is
+ *   ABORTED. The next open of a stale sidecar reads all keys. Deletes, and inserts of keys that the
+ *   filter answers yes to, change nothing.
+ *
  * Threads
  *     calls                                  without config.threads   with config.threads
  *     may_contain and its forms,             beside each other        beside everything
@@ -109,10 +117,10 @@ typedef struct besom_sidecar_log {
 /*
  * filter            NULL or incomplete: kind "scaling" with options "base=aqf,forget=yes", fpr
  *                   0.001, capacity a quarter more than there are keys. Another kind must insert,
- *                   and remove, unless keep_removed is set. A kind that
- *                   does not scale (besom.h: BESOM_CAN_SCALE) is doubled by besom_resize when it is
- *                   full; its false-positive rate grows then. A filter that is loaded stays what
- *                   it is until it is rebuilt; its kind must be the same.
+ *                   and remove, unless keep_removed is set; or it is ribbon or fuse (see Static
+ *                   kinds). A kind that does not scale (besom.h: BESOM_CAN_SCALE) is doubled by
+ *                   besom_resize when it is full; its false-positive rate grows then. A filter that
+ *                   is loaded stays what it is until it is rebuilt; its kind must be the same.
  * keys              required: all keys of the table, each once; size_hint is their number, 0 if
  *                   unknown. rewind is called before the first key and must start a new scan of
  *                   what is committed. Used by open and rebuild: ctx must outlive the sidecar. The
@@ -217,7 +225,8 @@ BESOM_API uint64_t besom_sidecar_read_point(const besom_sidecar *s);
  * Errors: IS_MEMBER (the key was told of as new since; nothing has changed), BUSY (more than 4096
  * keys were since, or a rebuild, so that the sidecar does not know; or this thread has a
  * transaction open, whose deletes may be undone; or the open transaction takes the key out; or a
- * checkpoint is being written), RESERVE_FULL, NO_MEMORY. All of these may be ignored.
+ * checkpoint is being written; or a static filter is stale), RESERVE_FULL, NO_MEMORY. All of these
+ * may be ignored.
  */
 BESOM_API besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
                                             uint64_t point);
@@ -304,13 +313,14 @@ typedef enum besom_sidecar_origin {
   BESOM_SIDECAR_BYPASSED = 6, /* the stamp is another: somebody has changed the database */
   BESOM_SIDECAR_REBUILT = 7,  /* by besom_sidecar_rebuild */
   BESOM_SIDECAR_COUNT = 8,    /* the database has another number of keys than the file */
+  BESOM_SIDECAR_STALE = 9,    /* a static filter, and keys were inserted */
 } besom_sidecar_origin;
 
 /* Numbers of events are since open. */
 typedef struct besom_sidecar_statistics {
   besom_sidecar_origin origin;
-  /* More than half of the keys are removed ones, twice the configured false-positive rate, or five
-     layers. */
+  /* More than half of the keys are removed ones, twice the configured false-positive rate, five
+     layers, or a static filter is stale. */
   bool rebuild_due;
   uint64_t keys;         /* fingerprints in the filter, copies included */
   uint64_t filter_bytes; /* memory of the filter */

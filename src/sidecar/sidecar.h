@@ -15,6 +15,9 @@
  *   the log's position that it names has it, too. A remove that is replayed twice could take the
  *   fingerprint of another key;
  * - an exception is made only for a key that was not inserted since the state that was read.
+ * A filter of a static kind cannot follow. Once it lacks a key it is stale: it is not asked, gets
+ * no exceptions and is not saved, and open reads all keys instead of continuing it.
+ *
  * Keys of older states may have been removed, or denied by an exception, since. If states have
  * numbers, the filter is asked only for those from oldest_snapshot to stamp.
  */
@@ -48,6 +51,7 @@ struct besom_sidecar {
   besom_progress progress;
   besom_sidecar_log log;
   bool has_log, threads, keep_removed;
+  bool is_static; /* the kind cannot insert; keep_removed is set, too */
   uint64_t checkpoint_items;
 
   /* With threads: readers share it, changes of the filter have it exclusively. */
@@ -60,6 +64,8 @@ struct besom_sidecar {
   int lock_file;
   pid_t process;
   bool displaced; /* another sidecar writes to the log or the file: the filter may lack keys */
+  bool stale;     /* of a static kind: the filter lacks a key that was told of */
+  bool was_stale; /* before the transaction */
   const char *problem;
   uint8_t database_id[SIDECAR_ID_BYTES]; /* zeros: none */
   uint64_t key_count;                    /* committed keys, or UNKNOWN_COUNT */
@@ -119,6 +125,11 @@ static inline void sidecar_unlock(const besom_sidecar *s) {
 besom_status besom__digest_vector_reserve(struct digest_vector *v, const besom_allocator *a);
 void besom__digest_vector_free(struct digest_vector *v, const besom_allocator *a);
 
+/* Every query is answered yes. */
+static inline bool sidecar_answers_yes(const besom_sidecar *s) {
+  return s->displaced || s->stale;
+}
+
 /* The filter may deny keys that were removed before the present stamp. */
 static inline void sidecar_leave_snapshots(besom_sidecar *s) {
   if (s->log.number) s->oldest_snapshot = s->stamp;
@@ -126,7 +137,7 @@ static inline void sidecar_leave_snapshots(besom_sidecar *s) {
 
 /* ------------------------------------------------------------------ sidecar_open.c */
 
-/* Makes a filter of all keys, with a random seed. *count: their number. */
+/* Makes a filter of all keys, with a random seed. *count: their number, if the filter tells it. */
 besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out, uint64_t *count);
 
 /* OK if the lock file is the one that this sidecar has locked. Errors: LOCKED. */
@@ -137,7 +148,8 @@ besom_status besom__sidecar_refuse(besom_sidecar *s, bool displaced, const char 
 
 /* ------------------------------------------------------------------ sidecar_change.c */
 
-/* Inserts into the filter, which grows if it is full. With keep_removed only if it says no. */
+/* Inserts into the filter, which grows if it is full. With keep_removed only if it says no. FULL: a
+   static one lacks the key. */
 besom_status besom__sidecar_add(besom_sidecar *s, besom_filter *f, besom_digest digest);
 
 /*
@@ -148,6 +160,9 @@ void besom__sidecar_prune_removes(besom_sidecar *s);
 
 /* Removes the digest, or counts it as kept. */
 void besom__sidecar_take_out(besom_sidecar *s, besom_filter *f, besom_digest digest);
+
+/* Changes the number of keys. */
+void besom__sidecar_count(besom_sidecar *s, uint64_t inserts, uint64_t removes);
 
 /* ------------------------------------------------------------------ sidecar_log.c */
 
@@ -177,12 +192,14 @@ struct saved_numbers {
   uint64_t kept, stamp, count;
 };
 
-static inline struct saved_numbers sidecar_numbers(const besom_sidecar *s) {
-  return (struct saved_numbers){s->stats.kept, s->stamp, s->key_count};
-}
-
-/* Saves a filter as the checkpoint of the present position. */
+/* Saves a filter as the checkpoint of the present position; NULL: that the filter is stale. */
 besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, struct saved_numbers n);
+
+/* The same of the present filter. */
+static inline besom_status sidecar_save_present(besom_sidecar *s) {
+  return besom__sidecar_save(s, s->stale ? NULL : s->filter,
+                             (struct saved_numbers){s->stats.kept, s->stamp, s->key_count});
+}
 
 /* Without a log: marks the file as in use before the first change. */
 besom_status besom__sidecar_mark_in_use(besom_sidecar *s);

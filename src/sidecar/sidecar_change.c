@@ -59,6 +59,7 @@ static besom_status grow(besom_filter *f) {
 
 besom_status besom__sidecar_add(besom_sidecar *s, besom_filter *f, besom_digest digest) {
   if (s->keep_removed && besom_contains_digest(f, digest)) return BESOM_OK;
+  if (s->is_static) return BESOM_FULL;
   besom_status status = besom_insert_digest(f, digest);
   if (status != BESOM_FULL) return status;
   status = grow(f);
@@ -73,6 +74,12 @@ void besom__sidecar_take_out(besom_sidecar *s, besom_filter *f, besom_digest dig
     s->stats.left += besom_remove_digest(f, digest) == BESOM_NOT_FOUND;
 }
 
+/* Of a static kind, nobody knows whether a key that was told of was there. */
+void besom__sidecar_count(besom_sidecar *s, uint64_t inserts, uint64_t removes) {
+  if (s->is_static && inserts + removes) s->key_count = UNKNOWN_COUNT;
+  if (s->key_count != UNKNOWN_COUNT) s->key_count += inserts - removes;
+}
+
 /* ------------------------------------------------------------------ telling */
 
 besom_status besom_sidecar_insert(besom_sidecar *s, const void *key, size_t len) {
@@ -83,6 +90,10 @@ besom_status besom_sidecar_insert(besom_sidecar *s, const void *key, size_t len)
   besom_digest digest = besom_hash(s->filter, key, len);
   sidecar_lock(s);
   status = besom__sidecar_add(s, s->filter, digest);
+  if (status == BESOM_FULL && s->is_static) {
+    s->stale = true;
+    status = BESOM_OK;
+  }
   if (status == BESOM_OK) {
     s->inserts.at[s->inserts.n++] = digest;
     s->recent[s->inserted++ % RECENT_INSERTS] = digest;
@@ -133,7 +144,7 @@ static void sidecar_commit(besom_sidecar *s) {
   for (size_t i = 0; i < s->removes.n; i++) besom__sidecar_take_out(s, s->filter, s->removes.at[i]);
   s->stats.inserts += s->inserts.n;
   s->stats.removes += s->removes.n;
-  if (s->key_count != UNKNOWN_COUNT) s->key_count += s->inserts.n - s->removes.n;
+  besom__sidecar_count(s, s->inserts.n, s->removes.n);
   s->changed |= s->removes.n > 0;
   s->committed = s->inserted;
   if (s->wrote_record) {
@@ -149,12 +160,14 @@ static void sidecar_commit(besom_sidecar *s) {
   close_transaction(s, 0);
 }
 
-/* Takes back the inserts of this transaction: no exception was made for them meanwhile. */
+/* Takes back the inserts of this transaction: no exception was made for them meanwhile. Those that
+   were carried may be committed: for them a filter stays stale. */
 static void abort_transaction(besom_sidecar *s) {
   for (size_t i = s->carried; i < s->inserts.n; i++)
     besom__sidecar_take_out(s, s->filter, s->inserts.at[i]);
   s->stats.aborted++;
   if (s->carried == 0) s->committed = s->inserted;
+  if (s->carried == 0) s->stale = s->was_stale;
   close_transaction(s, s->carried);
 }
 
@@ -177,6 +190,7 @@ besom_status besom_sidecar_begin(besom_sidecar *s) {
   sidecar_lock(s);
   if (s->is_open) leave_unknown(s);
   s->is_open = true;
+  s->was_stale = s->stale;
   s->writer = pthread_self();
   sidecar_unlock(s);
   return BESOM_OK;
@@ -192,7 +206,7 @@ static void save_when_due(besom_sidecar *s) {
     s->checkpoint_due = items;
     return;
   }
-  bool saved = besom__sidecar_save(s, s->filter, sidecar_numbers(s)) == BESOM_OK;
+  bool saved = sidecar_save_present(s) == BESOM_OK;
   s->checkpoint_due = saved ? items : s->stats.logged + items / 4 + 1;
 }
 
@@ -218,7 +232,7 @@ besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome outcome) 
 besom_status besom_sidecar_sync(besom_sidecar *s) {
   if (!s || getpid() != s->process) return BESOM_INVALID;
   if (s->is_open || s->is_unknown) return BESOM_BUSY;
-  return besom__sidecar_save(s, s->filter, sidecar_numbers(s));
+  return sidecar_save_present(s);
 }
 
 /*
@@ -232,6 +246,7 @@ static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh,
   sidecar_lock(s);
   besom_filter *old = s->filter;
   s->filter = fresh;
+  s->stale = false;
   s->stamp = n.stamp;
   s->key_count = n.count;
   sidecar_leave_snapshots(s);
@@ -255,7 +270,6 @@ besom_status besom_sidecar_rebuild(besom_sidecar *s) {
   besom_status status = besom__sidecar_check_lock(s);
   if (status == BESOM_OK) status = besom__sidecar_build(s, &fresh, &n.count);
   if (status != BESOM_OK) return status;
-  if (s->keep_removed) n.count = UNKNOWN_COUNT;
   /* Another writer was there: it is not known which state was read. No state has number 0. */
   if (stamp_now(s) != n.stamp) n.stamp = 0;
   status = besom__sidecar_save(s, fresh, n);

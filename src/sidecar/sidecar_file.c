@@ -1,15 +1,16 @@
 /*
  * The checkpoint of a sidecar: a saved filter, and then this trailer:
  *
- *     "besomsdc", u32 version, u32 flags (1: in use, 2: keep_removed), id of the log (16),
- *     u64 session, u64 position, u64 stamp, u64 kept, id of the database (16; zeros: none),
- *     u64 keys (all bits set: not known), u64 bytes of the filter, u64 checksum of the trailer so
- *     far
+ *     "besomsdc", u32 version, u32 flags (1: in use, 2: keep_removed, 4: stale),
+ *     id of the log (16), u64 session, u64 position, u64 stamp, u64 kept,
+ *     id of the database (16; zeros: none), u64 keys (all bits set: not known),
+ *     u64 bytes of the filter, u64 checksum of the trailer so far
  *
  * Version 1 has no id of the database and no number of keys.
  *
  * Without a log, a file whose filter is not valid any more, because keys may have been committed
- * since, has only the trailer, and the flag "in use".
+ * since, has only the trailer, and the flag "in use". So has the checkpoint of a filter of a static
+ * kind that lacks keys, with a log, too; it has the flag "stale" as well.
  */
 #define _GNU_SOURCE /* pthread_rwlock */
 #include <string.h>
@@ -22,6 +23,7 @@ enum {
   VERSION = 2,
   IN_USE = 1,
   KEEPS_REMOVED = 2,
+  STALE = 4,
   TRAILER_BYTES_V1 = 8 + 4 + 4 + SIDECAR_ID_BYTES + 6 * 8,
   TRAILER_BYTES = TRAILER_BYTES_V1 + SIDECAR_ID_BYTES + 8,
 };
@@ -49,7 +51,8 @@ static void sidecar_file_write_trailer(const struct saving *out, uint8_t trailer
   struct byte_writer w = {trailer, trailer + TRAILER_BYTES, false};
   besom__write_bytes(&w, magic, sizeof magic);
   besom__write_u32(&w, VERSION);
-  besom__write_u32(&w, (out->filter ? 0 : IN_USE) | (s->keep_removed ? KEEPS_REMOVED : 0));
+  besom__write_u32(&w, (out->filter ? 0 : IN_USE) | (s->keep_removed ? KEEPS_REMOVED : 0) |
+                           (!out->filter && s->stale ? STALE : 0));
   besom__write_bytes(&w, s->id, sizeof s->id);
   besom__write_u64(&w, s->position_session);
   besom__write_u64(&w, s->position);
@@ -83,14 +86,15 @@ static void keep_reports_out(besom_sidecar *s) {
   sidecar_unlock(s);
 }
 
-static void let_reports_in(besom_sidecar *s, bool saved) {
+static void let_reports_in(besom_sidecar *s, bool saved, bool in_use) {
   sidecar_lock(s);
   s->stats.checkpoints += saved;
   s->stats.failed_checkpoints += !saved;
   if (saved) {
     s->stats.logged = 0;
     s->checkpoint = s->position;
-    s->in_use = s->changed = false;
+    s->in_use = in_use;
+    s->changed = false;
   }
   sidecar_unlock(s);
   atomic_store(&s->saving, false);
@@ -104,7 +108,7 @@ besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, struct
   keep_reports_out(s);
   if (s->has_log && s->log.sync) status = s->log.sync(s->log.ctx);
   if (status == BESOM_OK) status = besom__file_replace(s->path, sidecar_file_fill, &out);
-  let_reports_in(s, status == BESOM_OK);
+  let_reports_in(s, status == BESOM_OK, !f);
   return status;
 }
 
@@ -126,7 +130,7 @@ struct trailer {
   uint8_t id[SIDECAR_ID_BYTES];
   uint8_t database_id[SIDECAR_ID_BYTES];
   uint64_t session, position, stamp, kept, count, bytes;
-  bool in_use, keeps_removed;
+  bool in_use, keeps_removed, stale;
 };
 
 /* Reads the trailer of a version, which has this size. */
@@ -139,6 +143,7 @@ static bool read_trailer_of(const uint8_t *data, size_t len, uint32_t version, s
   uint32_t flags = besom__read_u32(&r);
   t->in_use = flags & IN_USE;
   t->keeps_removed = flags & KEEPS_REMOVED;
+  t->stale = flags & STALE;
   besom__read_bytes(&r, t->id, sizeof t->id);
   t->session = besom__read_u64(&r);
   t->position = besom__read_u64(&r);
@@ -180,7 +185,7 @@ static besom_status sidecar_file_load_from(besom_sidecar *s, const uint8_t *data
   struct trailer t;
   *origin = BESOM_SIDECAR_DAMAGED;
   if (!read_trailer(data, len, &t)) return BESOM_OK;
-  *origin = t.in_use ? BESOM_SIDECAR_UNCLEAN : BESOM_SIDECAR_OTHER;
+  *origin = t.stale ? BESOM_SIDECAR_STALE : t.in_use ? BESOM_SIDECAR_UNCLEAN : BESOM_SIDECAR_OTHER;
   if (t.in_use || !is_of_this_database(s, &t) || t.keeps_removed != s->keep_removed)
     return BESOM_OK;
   *origin = BESOM_SIDECAR_DAMAGED;

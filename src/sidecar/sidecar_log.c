@@ -308,10 +308,11 @@ static besom_status sidecar_log_apply(struct replay *replay, struct parsed *p) {
   besom_status status = BESOM_OK;
   for (uint32_t i = 0; i < p->inserts && status == BESOM_OK; i++)
     status = besom__sidecar_add(s, replay->filter, next_digest(&p->digests));
+  s->stale = status == BESOM_FULL && s->is_static;
   if (status != BESOM_OK) return status;
   for (uint32_t i = 0; i < p->removes; i++)
     besom__sidecar_take_out(s, replay->filter, next_digest(&p->digests));
-  if (s->key_count != UNKNOWN_COUNT) s->key_count += (uint64_t)p->inserts - p->removes;
+  besom__sidecar_count(s, p->inserts, p->removes);
   s->stats.replayed += (uint64_t)p->inserts + p->removes;
   s->stats.logged += (uint64_t)p->inserts + p->removes;
   return BESOM_OK;

@@ -78,22 +78,16 @@ static besom_status sidecar_read_keys(besom_sidecar *s, besom_filter *f, uint64_
 }
 
 static besom_status check_abilities(const besom_sidecar *s, const besom_filter *f) {
-  unsigned needed = BESOM_CAN_INSERT | BESOM_CAN_ADAPT | (s->keep_removed ? 0 : BESOM_CAN_REMOVE);
+  unsigned needed = BESOM_CAN_ADAPT | (s->is_static ? 0 : BESOM_CAN_INSERT) |
+                    (s->keep_removed ? 0 : BESOM_CAN_REMOVE);
   return (besom_abilities(f) & needed) == needed ? BESOM_OK : BESOM_UNSUPPORTED;
 }
 
-besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out, uint64_t *count) {
-  besom_statistics old;
-  uint64_t keys = s->keys.size_hint;
-  besom_status status = BESOM_OK;
-  if (s->filter && besom__sidecar_filter_stats(s, &old) == BESOM_OK)
-    keys = old.keys > s->stats.kept ? old.keys - s->stats.kept : 0;
-  else if (keys == 0)
-    status = sidecar_read_keys(s, NULL, 0, &keys);
-  if (status != BESOM_OK) return status;
+static besom_status sidecar_fill(besom_sidecar *s, uint64_t keys, besom_filter **out,
+                                 uint64_t *count) {
   besom_config config = config_for(s, keys);
   besom_filter *f;
-  status = besom_create(&config, &f);
+  besom_status status = besom_create(&config, &f);
   if (status != BESOM_OK) return status;
   status = check_abilities(s, f);
   if (status == BESOM_OK) status = sidecar_read_keys(s, f, keys, count);
@@ -101,6 +95,47 @@ besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out, uint64_t
     *out = f;
   else
     besom_free(f);
+  if (s->keep_removed) *count = UNKNOWN_COUNT;
+  return status;
+}
+
+/* For kinds that are made of the whole set. FULL: there are far more keys than `keys`. */
+static besom_status sidecar_make_static(besom_sidecar *s, uint64_t keys, besom_filter **out,
+                                        uint64_t *count) {
+  besom_config config = config_for(s, keys);
+  besom_source source = s->keys;
+  source.size_hint = keys;
+  besom_input input = {.yes = &source, .progress = s->progress.tick ? &s->progress : NULL};
+  besom_statistics stats;
+  besom_status status = source.rewind(source.ctx);
+  if (status == BESOM_OK) status = besom_build(&config, &input, out);
+  if (status == BESOM_OK) status = besom_stats(*out, &stats);
+  if (status == BESOM_OK) *count = stats.keys;
+  if (status != BESOM_OK && s->log.end_scan) s->log.end_scan(s->log.ctx);
+  return status;
+}
+
+/* The number of keys that the new filter is made for. A stale filter does not tell it. */
+static besom_status expect_keys(besom_sidecar *s, uint64_t *keys) {
+  besom_statistics old;
+  *keys = s->filter ? 0 : s->keys.size_hint;
+  if (*keys) return BESOM_OK;
+  if (!s->filter || s->stale || besom__sidecar_filter_stats(s, &old) != BESOM_OK)
+    return sidecar_read_keys(s, NULL, 0, keys);
+  *keys = old.keys > s->stats.kept ? old.keys - s->stats.kept : 0;
+  return BESOM_OK;
+}
+
+besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out, uint64_t *count) {
+  uint64_t keys;
+  besom_status status = expect_keys(s, &keys);
+  if (status != BESOM_OK) return status;
+  status =
+      s->is_static ? sidecar_make_static(s, keys, out, count) : sidecar_fill(s, keys, out, count);
+  if (status == BESOM_FULL && s->is_static) {
+    status = sidecar_read_keys(s, NULL, 0, &keys);
+    if (status == BESOM_OK) status = sidecar_make_static(s, keys, out, count);
+  }
   s->filter_config.seed = NULL; /* a rebuild has another one */
   return status;
 }
@@ -114,6 +149,16 @@ static bool copy_text(char to[SIDECAR_TEXT_BYTES], const char *text) {
   return true;
 }
 
+/* A kind that is made of the members, and of nothing else: ribbon, fuse. */
+static bool kind_is_static(const char *name) {
+  const unsigned others =
+      BESOM_CAN_INSERT | BESOM_CAN_MATCH | BESOM_CAN_BUILD_NO | BESOM_TAKES_SAMPLE;
+  const besom_kind_info *kind;
+  for (size_t i = 0; (kind = besom_kinds(i)); i++)
+    if (strcmp(kind->name, name) == 0) return !(kind->abilities & others);
+  return false;
+}
+
 static bool sidecar_copy_filter_config(besom_sidecar *s, const besom_config *given, size_t size) {
   besom_config *c = &s->filter_config;
   if (given) besom_copy_struct(c, sizeof *c, given, size);
@@ -122,6 +167,7 @@ static bool sidecar_copy_filter_config(besom_sidecar *s, const besom_config *giv
   if (!copy_text(s->kind, c->kind ? c->kind : DEFAULT_KIND) ||
       !copy_text(s->options, options ? options : "") || !copy_text(s->hash, c->hash ? c->hash : ""))
     return false;
+  s->is_static = kind_is_static(s->kind);
   c->kind = s->kind;
   c->options = s->options;
   if (c->hash) c->hash = s->hash;
@@ -145,7 +191,7 @@ static bool sidecar_copy_config(besom_sidecar *s, const besom_sidecar_config *c,
   if (!sidecar_copy_filter_config(s, c->filter, filter_size)) return false;
   s->keys = *c->keys;
   if (c->progress) s->progress = *c->progress;
-  s->keep_removed = c->keep_removed;
+  s->keep_removed = c->keep_removed || s->is_static;
   s->checkpoint_items = c->checkpoint_items;
   if (c->database_id) memcpy(s->database_id, c->database_id, sizeof s->database_id);
   s->expected_count = c->exact_size_hint ? c->keys->size_hint : UNKNOWN_COUNT;
@@ -267,7 +313,7 @@ static besom_status sidecar_load(besom_sidecar *s, uint64_t stamp, besom_sidecar
   } else {
     if (s->has_log) status = besom__sidecar_replay(s, f, &continues);
     if (!continues)
-      *origin = BESOM_SIDECAR_LOG_ENDS;
+      *origin = s->stale ? BESOM_SIDECAR_STALE : BESOM_SIDECAR_LOG_ENDS;
     else if (is_bypassed(s, stamp))
       *origin = BESOM_SIDECAR_BYPASSED;
     else if (has_another_count(s))
@@ -284,14 +330,13 @@ static besom_status sidecar_load(besom_sidecar *s, uint64_t stamp, besom_sidecar
 static besom_status sidecar_read_all(besom_sidecar *s, uint64_t stamp, const char **reason) {
   *reason = "the keys could not be read, or the filter could not be made from them";
   s->stats.replayed = s->stats.logged = s->stats.kept = 0;
+  s->stale = false;
   s->stamp = stamp;
   besom_status status = besom__sidecar_build(s, &s->filter, &s->key_count);
   if (status != BESOM_OK) return status;
-  if (s->keep_removed) s->key_count = UNKNOWN_COUNT;
   *reason = s->has_log ? "the log could not be written" : "the file could not be written";
   status = s->has_log ? besom__sidecar_restart_log(s) : besom__sidecar_mark_in_use(s);
-  if (status == BESOM_OK)
-    besom__sidecar_save(s, s->filter, sidecar_numbers(s)); /* failed_checkpoints counts */
+  if (status == BESOM_OK) sidecar_save_present(s); /* failed_checkpoints counts */
   return status;
 }
 
@@ -378,7 +423,7 @@ besom_status besom_sidecar_close(besom_sidecar *s) {
   besom_status status = BESOM_OK;
   if (!s) return status;
   if (getpid() == s->process && !s->is_open && !s->is_unknown && (s->changed || s->in_use))
-    status = besom__sidecar_save(s, s->filter, sidecar_numbers(s));
+    status = sidecar_save_present(s);
   if (s->has_log && s->log.close) s->log.close(s->log.ctx);
   sidecar_free(s);
   return status;

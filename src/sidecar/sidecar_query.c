@@ -5,14 +5,14 @@
 bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t len) {
   if (!s) return true;
   sidecar_lock_shared(s);
-  bool yes = s->displaced || besom_contains(s->filter, key, len);
+  bool yes = sidecar_answers_yes(s) || besom_contains(s->filter, key, len);
   sidecar_unlock(s);
   return yes;
 }
 
 /* The filter has all keys of the state with this stamp. */
 static bool is_complete_for(const besom_sidecar *s, uint64_t stamp) {
-  return !s->displaced && stamp >= s->oldest_snapshot && stamp <= s->stamp;
+  return !sidecar_answers_yes(s) && stamp >= s->oldest_snapshot && stamp <= s->stamp;
 }
 
 bool besom_sidecar_may_contain_at(const besom_sidecar *s, const void *key, size_t len,
@@ -29,7 +29,7 @@ besom_status besom_sidecar_may_contain_many(const besom_sidecar *s, const besom_
   if (!s) return BESOM_INVALID;
   sidecar_lock_shared(s);
   besom_status status = besom_contains_many(s->filter, keys, n, bitmap);
-  if (status == BESOM_OK && s->displaced)
+  if (status == BESOM_OK && sidecar_answers_yes(s))
     for (size_t i = 0; i < n; i++) bitmap[i / 64] |= UINT64_C(1) << i % 64;
   sidecar_unlock(s);
   return status;
@@ -69,7 +69,7 @@ static bool may_be_taken_out(const besom_sidecar *s, besom_digest digest) {
 /* What a thread reads in its own write transaction may be undone: a key that is absent there can be
    a member. */
 static besom_status sidecar_adapt(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
-  if (s->displaced || atomic_load(&s->saving) ||
+  if (sidecar_answers_yes(s) || atomic_load(&s->saving) ||
       (s->is_open && pthread_equal(s->writer, pthread_self())))
     return BESOM_BUSY;
   besom_digest digest = besom_hash(s->filter, key, len);
@@ -122,7 +122,7 @@ besom_status besom__sidecar_filter_stats(const besom_sidecar *s, besom_statistic
 static bool rebuild_is_due(const besom_sidecar *s, const besom_statistics *filter) {
   enum { MANY_LAYERS = 5 };
   double fpr = s->filter_config.fpr;
-  return besom_layer(s->filter, MANY_LAYERS - 1) ||
+  return s->stale || besom_layer(s->filter, MANY_LAYERS - 1) ||
          (s->stats.kept > 1000 && s->stats.kept > filter->keys / 2) ||
          (fpr > 0 && filter->expected_fpr > 2 * fpr);
 }
