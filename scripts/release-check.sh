@@ -153,6 +153,38 @@ check_targets() { # every "make TARGET" of the documentation exists
   return "$bad"
 }
 
+check_readme() { # its first commands are make demo and make test, and the Makefile knows all of them
+  local commands target
+  commands=$("$scripts/readme_example.sh" README.md sh | sed -nE 's/^make ([a-z-]+).*/\1/p') || return 1
+  for target in demo test; do
+    grep -qx "$target" <<<"$commands" || {
+      echo "README.md: name \"make $target\" in the first block of commands"
+      return 1
+    }
+  done
+  for target in $commands; do
+    make -n "$target" >/dev/null 2>&1 || {
+      echo "README.md has \"make $target\", but \"make -n $target\" fails"
+      return 1
+    }
+  done
+}
+
+check_clone() { # the two commands of the README work in a clean checkout: ten minutes
+  local place command code=0
+  place=$(mktemp -d)
+  git clone -q . "$place/besom" || return 1
+  for command in demo test; do
+    make -C "$place/besom" "$command" >"$place/log" 2>&1 </dev/null || {
+      echo "make $command fails in a clean checkout:"
+      tail -n 20 "$place/log"
+      code=1
+    }
+  done
+  rm -rf "$place"
+  return "$code"
+}
+
 check_results() { # docs/results.md says which commit it is of
   local commit since
   commit=$(sed -nE 's/^- Measured .*commits? ([0-9a-f]{7,40}).*/\1/p' docs/results.md | head -n 1)
@@ -179,7 +211,7 @@ check_picture() { # the picture of the README has the numbers of this code
 bad=0
 if [[ $# -eq 0 ]]; then
   set -- version changelog debian committed tag built symbols golden links pages manual prose format targets \
-    results picture
+    readme results picture clone
 fi
 for check in "$@"; do
   if text=$("check_$check" 2>&1); then

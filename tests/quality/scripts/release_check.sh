@@ -29,8 +29,8 @@ done
 } >docs/README.md
 printf '%s\n' '# Changes' '' '## Unreleased' '' '## 1.2.3 (2020-01-02)' '' '- a' '- b' '- c' '' '## 1.2.2' >CHANGELOG.md
 echo 'besom (1.2.3-1) unstable; urgency=medium' >debian/changelog
-echo "\`make all\`" >>README.md
-echo 'all: ## everything' >Makefile
+printf '%s\n' '`make all`' '```sh' 'make demo # shows it' 'make test' '```' >>README.md
+printf '%s: ## something\n\t@true\n' all demo test >Makefile
 echo 'cmake_minimum_required(VERSION 3.25)' >CMakeLists.txt
 printf 'int besom_one(void) {\n  return 1;\n}\n' >src/one.c
 echo besom_one >src/besom.symbols
@@ -67,7 +67,7 @@ ln -s libbesom.so.1.2.3 build/libbesom.so
 
 # ------------------------------------------------------------------ break something for every check
 
-ready=(version changelog debian committed tag built symbols golden links pages prose targets results picture)
+ready=(version changelog debian committed tag built symbols golden links pages prose targets readme results picture clone)
 if command -v mandoc >/dev/null; then ready+=(manual); fi
 if command -v clang-format-14 >/dev/null; then ready+=(format); fi
 "$check" . build "${ready[@]}" || {
@@ -115,7 +115,7 @@ git tag -d v1.2.3 >/dev/null
 sed -i '/^.XX/d' build/man/besom.1
 touch src/one.c build/libbesom.so.1.2.3
 
-# The other cases of a check. picture and format are slow, and have one.
+# The other cases of a check. picture, format and clone are slow, and have one.
 ready=(version changelog debian committed golden links results)
 sed -i s/unstable/UNRELEASED/ debian/changelog
 sed -i '3a - new' CHANGELOG.md
@@ -133,3 +133,11 @@ ready=(version changelog links)
 sed -i 's/MINOR 2/MINOR 3/' include/besom.h
 echo '# New' >docs/new.md
 fails version changelog links
+
+ready=(readme clone)
+sed -i '/^make test/d' README.md
+fails readme
+printf 'test:\n\t@false\n' >>Makefile
+git commit -q -a -m 'a test that fails'
+ready=(clone)
+fails clone
