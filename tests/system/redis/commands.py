@@ -309,7 +309,7 @@ class Commands:
         self.fails("ERR this kind", "AF.SETVAL", "b", "x", 1)
 
     def test_several_values(self):
-        self.r("AF.RESERVE", "f", 0.01, 20, "VALUEBITS", 8, "MAPLET")
+        self.r("AF.RESERVE", "f", 0.01, 20, "VALUEBITS", 8, "MAPLET", "SEED", SEED)
         for item in range(300):
             self.assertEqual(self.yes, self.r("AF.SETVAL", "f", item, item % 100))
         self.assertEqual(self.yes, self.r("AF.SETVAL", "f", 7, 200))
@@ -337,7 +337,7 @@ class Commands:
             self.assertIn(item % 100, self.r("AF.GETVALS", "g", item))
         self.fails("VALUEBITS", "AF.SETVAL", "f", "x", 256)
         self.fails("needs VALUEBITS", "AF.RESERVE", "h", 0.01, 20, "MAPLET")
-        self.r("AF.RESERVE", "one", 0.01, 20, "VALUEBITS", 8)
+        self.r("AF.RESERVE", "one", 0.01, 20, "VALUEBITS", 8, "SEED", SEED)
         self.r("AF.MADD", "one", "x", "y", "y")
         self.r("AF.SETVAL", "one", "x", 5)
         self.assertEqual([5], self.r("AF.GETVALS", "one", "x"))
