@@ -264,6 +264,8 @@ struct store_ops {
   besom_status (*remove_at)(besom_filter *f, besom_match match);
   besom_status (*adapt_at)(besom_filter *f, besom_digest offender, besom_match match,
                            besom_digest stored);
+  /* Optional: reserve_used of besom_statistics, of a filter without exceptions. */
+  double (*reserve_used)(const besom_filter *f);
   besom_status (*no_matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
                              size_t *total);
   besom_status (*no_add_at)(besom_filter *f, besom_digest d, besom_match *match);

@@ -65,8 +65,10 @@ static inline bool is_key(const besom_guard *g, const void *key, size_t len) {
   return g && (key || !len) && len <= BESOM_GUARD_MAX_KEY;
 }
 
+/* A guard's filters are bound to their stored keys, have no exceptions, and are neither mapped nor
+   shared between threads. So a guard calls the operations of the kind. */
 static inline besom_digest key_digest(const besom_filter *f, const besom_bytes *key) {
-  return besom_hash(f, key->data, key->len);
+  return hash_bytes(&f->hasher, key->data, key->len);
 }
 
 /* Adds n to a counter that readers add to, too. Returns the new value. */
@@ -88,6 +90,11 @@ static inline bool in_batch(const besom_guard *g) {
 /* Whether the store has an open transaction. */
 static inline bool in_transaction(const besom_guard *g) {
   return g->tx == TX_SINGLE || g->tx == TX_GROUP || g->tx == TX_BATCH;
+}
+
+/* Whether a migration is due, if the guard can migrate, or runs. */
+static inline bool wants_migration(const besom_guard *g) {
+  return g->next.filter || g->rekey_wanted || g->current.filter->items > g->grow_items;
 }
 
 /* False in a child of fork: it must not use the guard. */
@@ -248,8 +255,7 @@ besom_status besom__guard_apply_queue(besom_guard *g);
 /* ------------------------------------------------------------------ change.c */
 
 /* The public functions, without the lock of the writers. */
-besom_status besom__guard_put(besom_guard *g, const besom_bytes *key, besom_bytes value,
-                              unsigned flags);
+besom_status besom__guard_put(besom_guard *g, const besom_record *record, unsigned flags);
 besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key);
 
 /* Before every change: brings the filter in line with the store, and adapts to what readers have
@@ -355,8 +361,8 @@ static inline bool keeps_images(const besom_guard *g) {
   return g->hides_uncommitted && (!gathers || g->tx == TX_BATCH || g->unmerged);
 }
 
-/* Keeps the committed state of a key, before it changes: value NULL: it is absent. no_list: its
-   state on the no list. The caller has the write lock. Errors: NO_MEMORY. */
+/* Keeps the committed state of a key, before it changes, if keeps_images. value NULL: it is absent.
+   no_list: its state on the no list. The caller has the write lock. Errors: NO_MEMORY. */
 besom_status besom__image_add(besom_guard *g, bool no_list, const besom_bytes *key,
                               const besom_bytes *value);
 

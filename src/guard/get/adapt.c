@@ -61,10 +61,15 @@ static bool record_false_positive(besom_guard *g, const struct false_positive *f
 
 /* ------------------------------------------------------------------ adapting */
 
-void besom__guard_check_reserve(besom_guard *g, const besom_filter *f) {
+static double reserve_used(const besom_filter *f) {
   besom_statistics stats;
-  if (g->rekey_at > 1 || besom_stats(f, &stats) != BESOM_OK) return;
-  if (stats.reserve_used >= g->rekey_at) g->rekey_wanted = true;
+  return besom_stats(f, &stats) == BESOM_OK ? stats.reserve_used : 0;
+}
+
+void besom__guard_check_reserve(besom_guard *g, const besom_filter *f) {
+  if (g->rekey_at > 1) return;
+  double used = f->kind->store->reserve_used ? f->kind->store->reserve_used(f) : reserve_used(f);
+  if (used >= g->rekey_at) g->rekey_wanted = true;
 }
 
 /* Whether an adaptation failed because the reserve is used up. Both statuses say so. */
@@ -77,7 +82,8 @@ static bool is_reserve_full(besom_status status) {
 static besom_status adapt_false_matches(struct lookup *l) {
   besom_guard *g = l->guard;
   for (size_t i = 0; i < l->false_matches; i++) {
-    besom_status status = besom_adapt_at(l->epoch->filter, l->digest, &l->matches[i], l->stored[i]);
+    besom_filter *f = l->epoch->filter;
+    besom_status status = f->kind->store->adapt_at(f, l->digest, l->matches[i], l->stored[i]);
     if (status == BESOM_OK)
       count(g, &g->stats.adapted, 1);
     else if (is_reserve_full(status))

@@ -23,13 +23,11 @@ void besom__lookup_end(struct lookup *l) {
 }
 
 /* The filter answered yes, or may have. */
-static void lookup_init(struct lookup *l, besom_guard *g, const struct epoch *epoch,
-                        besom_digest digest) {
+static void lookup_init(struct lookup *l, besom_guard *g, const besom_bytes *key,
+                        besom_bytes *value) {
   l->guard = g;
-  l->key = NULL;
-  l->epoch = epoch;
-  l->digest = digest;
-  l->value = NULL;
+  l->key = key;
+  l->value = value;
   l->maybe = true;
   l->matched = false;
   l->matches = l->few_matches;
@@ -41,15 +39,16 @@ static void lookup_init(struct lookup *l, besom_guard *g, const struct epoch *ep
 
 void besom__lookup_digest(struct lookup *l, besom_guard *g, const struct epoch *epoch,
                           besom_digest digest) {
-  lookup_init(l, g, epoch, digest);
-  l->maybe = besom_contains_digest(epoch->filter, digest);
+  lookup_init(l, g, NULL, NULL);
+  l->epoch = epoch;
+  l->digest = digest;
+  l->maybe = epoch->filter->queries->contains_digest(epoch->filter, digest);
 }
 
 void besom__lookup_begin(struct lookup *l, besom_guard *g, const besom_bytes *key) {
-  besom_digest digest;
-  const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
-  besom__lookup_digest(l, g, epoch, digest);
-  l->key = key;
+  lookup_init(l, g, key, NULL);
+  l->epoch = besom__guard_epoch_of(g, key, &l->digest);
+  l->maybe = l->epoch->filter->queries->contains_digest(l->epoch->filter, l->digest);
 }
 
 static besom_status find_many_matches(struct lookup *l) {
@@ -59,14 +58,14 @@ static besom_status find_many_matches(struct lookup *l) {
   l->stored = stored;
   l->matches = (besom_match *)(stored + l->n);
   size_t total;
-  return besom_matches(f, l->digest, l->matches, l->n, &total);
+  return f->kind->store->matches(f, l->digest, l->matches, l->n, &total);
 }
 
 /* Most lookups need no matches: the first record of the bucket has the key. */
 static besom_status find_matches(struct lookup *l) {
+  const besom_filter *f = l->epoch->filter;
   l->matched = true;
-  besom_status status =
-      besom_matches(l->epoch->filter, l->digest, l->few_matches, FEW_MATCHES, &l->n);
+  besom_status status = f->kind->store->matches(f, l->digest, l->few_matches, FEW_MATCHES, &l->n);
   return status != BESOM_OK || l->n <= FEW_MATCHES ? status : find_many_matches(l);
 }
 
@@ -75,7 +74,7 @@ static besom_status find_matches(struct lookup *l) {
 /* The key, or if only its digest is known, a key with that digest. */
 static bool is_same_key(const struct lookup *l, besom_bytes key) {
   if (l->key) return bytes_equal(key, *l->key);
-  besom_digest digest = besom_hash(l->epoch->filter, key.data, key.len);
+  besom_digest digest = key_digest(l->epoch->filter, &key);
   return digest.hi == l->digest.hi && digest.lo == l->digest.lo;
 }
 
@@ -209,9 +208,9 @@ besom_status besom__lookup_get(besom_guard *g, const besom_bytes *key, const str
                                besom_digest digest, besom_bytes *value) {
   struct lookup l;
   if (has_denial(g, epoch->number, digest) || is_denied_by_front(g, key)) return deny(g);
-  lookup_init(&l, g, epoch, digest);
-  l.key = key;
-  l.value = value;
+  lookup_init(&l, g, key, value);
+  l.epoch = epoch;
+  l.digest = digest;
   count(g, &g->stats.queries, 1);
   besom_status status = lookup_answer(&l);
   besom__lookup_end(&l);
@@ -224,7 +223,7 @@ besom_status besom__guard_ask(besom_guard *g, const besom_bytes *key, besom_byte
                               bool *maybe) {
   besom_digest digest;
   const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
-  *maybe = besom_contains_digest(epoch->filter, digest);
+  *maybe = epoch->filter->queries->contains_digest(epoch->filter, digest);
   return *maybe ? besom__lookup_get(g, key, epoch, digest, value) : deny(g);
 }
 

@@ -48,7 +48,7 @@ static besom_status guard_merge_record(void *ctx, besom_place at, const besom_re
   if (status != BESOM_OK) return status;
   besom_match end = {at.bucket, m->length};
   if (m->present) return besom_remove_at(m->filter, &end);
-  status = besom__image_add(m->into, false, &record->key, NULL);
+  if (keeps_images(m->into)) status = besom__image_add(m->into, false, &record->key, NULL);
   if (status != BESOM_OK) return status;
   status = store->ops->append(store, position_of(m->into->current.number, end), record);
   m->added += status == BESOM_OK;

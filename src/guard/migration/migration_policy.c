@@ -23,7 +23,7 @@ static bool should_grow(const besom_guard *g) {
 }
 
 bool besom__migration_pending(const besom_guard *g) {
-  return can_migrate(g) && (g->next.filter || g->rekey_wanted || should_grow(g));
+  return can_migrate(g) && wants_migration(g);
 }
 
 /* ------------------------------------------------------------------ the limit of memory */

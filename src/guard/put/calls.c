@@ -46,10 +46,9 @@ static besom_status may_change(const besom_guard *g) {
   return g->read_only ? BESOM_READ_ONLY : BESOM_OK;
 }
 
-/* After OK call leave. Errors: those of may_change, BUSY. */
-static besom_status enter_for(besom_guard *g, bool batch) {
-  besom_status status = may_change(g);
-  if (status != BESOM_OK || !g->locks) return status;
+/* Errors: BUSY. */
+static besom_status enter_with_lock(besom_guard *g, bool batch) {
+  besom_status status = BESOM_OK;
   besom__lock_writer(g->locks);
   if (batch_of_another(g))
     status = wait_for_batch(g, time_limit(g));
@@ -59,8 +58,10 @@ static besom_status enter_for(besom_guard *g, bool batch) {
   return status;
 }
 
+/* After OK call leave. Errors: those of may_change, BUSY. */
 static besom_status enter(besom_guard *g) {
-  return enter_for(g, false);
+  besom_status status = may_change(g);
+  return status == BESOM_OK && UNLIKELY(g->locks) ? enter_with_lock(g, false) : status;
 }
 
 /* For calls that need the guard without an open transaction of others. */
@@ -92,6 +93,7 @@ static besom_status guard_leave(besom_guard *g, besom_status status) {
 
 /* A key may be found, or not, because of a change that waits for its commit. */
 static besom_status leave_key(besom_guard *g, besom_status status) {
+  if (LIKELY(!g->locks)) return status;
   bool depends = status == BESOM_NOT_FOUND || status == BESOM_IS_MEMBER;
   besom_status committed = depends && g->shared.members ? besom__shared_join(g) : BESOM_OK;
   return guard_leave(g, committed == BESOM_OK ? status : committed);
@@ -117,10 +119,9 @@ static besom_status leave_batch(besom_guard *g, besom_status status) {
 besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
                              size_t value_len, unsigned flags) {
   if (!is_key(g, key, len) || (!value && value_len) || flags & ~BESOM_PUT_NEW) return BESOM_INVALID;
-  besom_bytes k = {key, len};
-  besom_bytes v = {value, value_len};
+  besom_record record = {{key, len}, {value, value_len}};
   besom_status status = enter(g);
-  return status == BESOM_OK ? leave_key(g, besom__guard_put(g, &k, v, flags)) : status;
+  return status == BESOM_OK ? leave_key(g, besom__guard_put(g, &record, flags)) : status;
 }
 
 besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len) {
@@ -155,7 +156,8 @@ bool besom__has_batch(besom_guard *g) {
 besom_status besom_guard_begin(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional && !g->read_only) return BESOM_UNSUPPORTED;
-  besom_status status = enter_for(g, true);
+  besom_status status = may_change(g);
+  if (status == BESOM_OK && g->locks) status = enter_with_lock(g, true);
   if (status != BESOM_OK) return status;
   commit_others(g);
   status = besom__batch_begin(g);

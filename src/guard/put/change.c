@@ -32,47 +32,44 @@ static void undo_insert(besom_guard *g, besom_filter *f, besom_match at) {
   besom__guard_check_undo(g, undone);
 }
 
-/* A key to insert: its epoch, its digest there, and the keys of the no list in its bucket. */
-struct new_key {
+/* A record to insert: the epoch of its key, the key's digest there, and the keys of the no list in
+   its bucket. */
+struct insertion {
+  const besom_record *record;
   const struct epoch *epoch;
   besom_digest digest;
-  struct digest_list no;
-  bool no_room; /* the filter is full */
+  const struct digest_list *no; /* NULL: there are none */
+  bool no_room;                 /* the filter is full */
 };
 
-/* IS_MEMBER: the key is on the no list. After OK free the list. */
-static besom_status new_key(besom_guard *g, const besom_bytes *key, struct new_key *new) {
-  uint32_t rank;
-  new->no_room = false;
-  new->epoch = besom__guard_epoch_of(g, key, &new->digest);
-  besom_status status =
-      besom__no_list_read(g, new->epoch, new->digest, &new->no, &g->stats.put_reads);
-  if (status != BESOM_OK || !besom__no_list_has(&new->no, new->digest, &rank)) return status;
-  besom__digest_list_free(&new->no);
-  return BESOM_IS_MEMBER;
+/* What else knows the key: nothing may deny it from now on, and what was read ahead is stale. */
+static void tell_of_insert(besom_guard *g, const struct insertion *new, besom_match at) {
+  if (UNLIKELY(g->denials)) besom__denials_erase(g, new->epoch->number, new->digest);
+  if (UNLIKELY(g->front || g->front_new)) besom__front_put(g, &new->record->key);
+  if (UNLIKELY(g->ahead)) besom__migration_list_changed(g, new->epoch, at.bucket);
 }
 
 /* Inserts into the filter first, because it knows the rank. If the store then fails, the new
    fingerprint, which is the last of its bucket, is removed again. */
-static besom_status insert_new(besom_guard *g, struct new_key *new, const besom_record *record) {
+static besom_status insert_new(besom_guard *g, struct insertion *new) {
   const struct epoch *epoch = new->epoch;
+  besom_filter *f = epoch->filter;
   besom_match at;
   besom_status status = besom__undo_make_room(g, 1);
-  if (status == BESOM_OK) status = besom__image_add(g, false, &record->key, NULL);
+  if (status == BESOM_OK && keeps_images(g))
+    status = besom__image_add(g, false, &new->record->key, NULL);
   if (status == BESOM_OK)
-    status = next_is_full(g) ? BESOM_FULL : besom_insert_at(epoch->filter, new->digest, 0, &at);
+    status = next_is_full(g) ? BESOM_FULL : f->kind->store->insert_at(f, new->digest, 0, &at);
   new->no_room = status == BESOM_FULL;
   if (status != BESOM_OK) return status;
-  status = besom__no_list_separate(g, epoch->filter, &new->no, new->digest, at);
-  if (status == BESOM_OK) status = write_record(g, position_of(epoch->number, at), record);
+  if (UNLIKELY(new->no)) status = besom__no_list_separate(g, f, new->no, new->digest, at);
+  if (status == BESOM_OK) status = write_record(g, position_of(epoch->number, at), new->record);
   if (status != BESOM_OK) {
-    undo_insert(g, epoch->filter, at);
+    undo_insert(g, f, at);
     return status;
   }
-  besom__denials_erase(g, epoch->number, new->digest);
-  besom__front_put(g, &record->key);
-  besom__undo_add(g, epoch->filter, at, false);
-  besom__migration_list_changed(g, epoch, at.bucket);
+  tell_of_insert(g, new, at);
+  besom__undo_add(g, f, at, false);
   count(g, &g->stats.puts, 1);
   return BESOM_OK;
 }
@@ -80,7 +77,7 @@ static besom_status insert_new(besom_guard *g, struct new_key *new, const besom_
 static besom_status replace_record(besom_guard *g, const struct lookup *l,
                                    const besom_record *record) {
   besom_store *store = g->store;
-  besom_status status = besom__image_add(g, false, l->key, l->value);
+  besom_status status = keeps_images(g) ? besom__image_add(g, false, l->key, l->value) : BESOM_OK;
   if (status != BESOM_OK) return status;
   status = g->layout == BESOM_LAYOUT_MERGED
                ? store->ops->replace(store, position_of(l->epoch->number, l->found_at), record)
@@ -92,10 +89,10 @@ static besom_status replace_record(besom_guard *g, const struct lookup *l,
   return BESOM_OK;
 }
 
-static besom_status replace_value(besom_guard *g, const struct lookup *l, besom_bytes value) {
-  besom_record record = {*l->key, value};
+static besom_status replace_value(besom_guard *g, const struct lookup *l,
+                                  const besom_record *record) {
   besom_status status = besom__change_begin(g);
-  return status == BESOM_OK ? besom__change_end(g, replace_record(g, l, &record), OF_CALLER)
+  return status == BESOM_OK ? besom__change_end(g, replace_record(g, l, record), OF_CALLER)
                             : status;
 }
 
@@ -106,23 +103,38 @@ static besom_status guard_make_room(besom_guard *g) {
   return status == BESOM_OK ? besom__migration_make_room(g) : status;
 }
 
-/* If the filter is full, grows it and tries again. A full store is DISK_FULL, and final. */
-static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
-  besom_record record = {*key, value};
-  besom_status status;
-  struct new_key new;
-  do {
-    status = new_key(g, key, &new);
-    if (status != BESOM_OK) return status;
-    status = besom__change_begin(g);
-    if (status == BESOM_OK) status = besom__change_end(g, insert_new(g, &new, &record), OF_CALLER);
-    besom__digest_list_free(&new.no);
-    if (new.no_room) status = guard_make_room(g);
-  } while (new.no_room && status == BESOM_OK);
+static besom_status write_now(besom_guard *g, struct insertion *new) {
+  besom_status status = besom__change_begin(g);
+  return status == BESOM_OK ? besom__change_end(g, insert_new(g, new), OF_CALLER) : status;
+}
+
+/* IS_MEMBER: the key is on the no list. */
+static besom_status write_beside_no_list(besom_guard *g, struct insertion *new) {
+  struct digest_list no;
+  uint32_t rank;
+  besom_status status = besom__no_list_read(g, new->epoch, new->digest, &no, &g->stats.put_reads);
+  if (status != BESOM_OK) return status;
+  new->no = &no;
+  bool listed = besom__no_list_has(&no, new->digest, &rank);
+  status = listed ? BESOM_IS_MEMBER : write_now(g, new);
+  new->no = NULL;
+  besom__digest_list_free(&no);
   return status;
 }
 
-besom_status besom__guard_ready_to_change(besom_guard *g) {
+/* If the filter is full, grows it and tries again. A full store is DISK_FULL, and final. */
+static besom_status write_new(besom_guard *g, struct insertion *new) {
+  for (;;) {
+    new->no_room = false;
+    besom_status status = UNLIKELY(g->no_keys) ? write_beside_no_list(g, new) : write_now(g, new);
+    if (LIKELY(!new->no_room)) return status;
+    status = guard_make_room(g);
+    if (status != BESOM_OK) return status;
+    new->epoch = besom__guard_epoch_of(g, &new->record->key, &new->digest);
+  }
+}
+
+static besom_status catch_up(besom_guard *g) {
   if (g->read_only) return BESOM_READ_ONLY;
   if (g->tx == TX_FAILED) return g->tx_error;
   besom_status status = besom__guard_resync(g);
@@ -130,28 +142,38 @@ besom_status besom__guard_ready_to_change(besom_guard *g) {
   return status == BESOM_OK ? besom__guard_apply_queue(g) : status;
 }
 
-static besom_status guard_put(besom_guard *g, const besom_bytes *key, besom_bytes value) {
+/* Without threads there is no queue. Only changes that are gathered can be too many. */
+besom_status besom__guard_ready_to_change(besom_guard *g) {
+  bool ready = !g->locks && (g->tx == TX_NONE || g->tx == TX_BATCH) && !g->filter_stale &&
+               !g->read_only && g->group_error == BESOM_OK;
+  return LIKELY(ready) ? BESOM_OK : catch_up(g);
+}
+
+/* A key that the filter answers no for is not looked up. */
+static besom_status guard_put(besom_guard *g, const besom_record *record) {
   struct lookup l;
   besom_bytes old = {NULL, 0};
-  besom_status status = besom__guard_ready_to_change(g);
-  if (status != BESOM_OK) return status;
-  besom__lookup_begin(&l, g, key);
+  besom__lookup_begin(&l, g, &record->key);
+  struct insertion new = {.record = record, .epoch = l.epoch, .digest = l.digest};
+  if (!l.maybe) return write_new(g, &new);
   if (keeps_images(g)) l.value = &old;
-  status = besom__lookup_key(&l, &g->stats.put_reads);
-  if (status == BESOM_OK) status = l.found ? replace_value(g, &l, value) : write_new(g, key, value);
+  besom_status status = besom__lookup_key(&l, &g->stats.put_reads);
+  if (status == BESOM_OK) status = l.found ? replace_value(g, &l, record) : write_new(g, &new);
   besom__lookup_end(&l);
   besom_guard_release(g, &old);
   return status;
 }
 
-static besom_status guard_put_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
-  besom_status status = besom__guard_ready_to_change(g);
-  return status == BESOM_OK ? write_new(g, key, value) : status;
+static besom_status guard_put_new(besom_guard *g, const besom_record *record) {
+  struct insertion new = {.record = record};
+  new.epoch = besom__guard_epoch_of(g, &record->key, &new.digest);
+  return write_new(g, &new);
 }
 
-besom_status besom__guard_put(besom_guard *g, const besom_bytes *key, besom_bytes value,
-                              unsigned flags) {
-  return flags & BESOM_PUT_NEW ? guard_put_new(g, key, value) : guard_put(g, key, value);
+besom_status besom__guard_put(besom_guard *g, const besom_record *record, unsigned flags) {
+  besom_status status = besom__guard_ready_to_change(g);
+  if (status != BESOM_OK) return status;
+  return flags & BESOM_PUT_NEW ? guard_put_new(g, record) : guard_put(g, record);
 }
 
 /* ------------------------------------------------------------------ delete */
@@ -177,7 +199,7 @@ static besom_status remove_record(besom_guard *g, const struct lookup *l) {
 static besom_status remove_found(besom_guard *g, const struct lookup *l) {
   besom_filter *f = l->epoch->filter;
   besom_status status = besom__undo_make_room(g, 1);
-  if (status == BESOM_OK) status = besom__image_add(g, false, l->key, l->value);
+  if (status == BESOM_OK && keeps_images(g)) status = besom__image_add(g, false, l->key, l->value);
   if (status == BESOM_OK) status = guard_prepare_remove(f, l->found_at);
   if (status == BESOM_OK) status = remove_record(g, l);
   besom__migration_list_changed(g, l->epoch, l->found_at.bucket);

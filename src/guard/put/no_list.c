@@ -191,7 +191,7 @@ static besom_status change_prepare(besom_guard *g, const besom_bytes *key, struc
 /* RESERVE_FULL: nothing is stored, and a rekey, if it is allowed, will make room. */
 static besom_status no_list_add(besom_guard *g, const struct no_change *c, const besom_bytes *key) {
   besom_record record = {*key, {NULL, 0}};
-  besom_status status = besom__image_add(g, true, key, NULL);
+  besom_status status = keeps_images(g) ? besom__image_add(g, true, key, NULL) : BESOM_OK;
   if (status != BESOM_OK) return status;
   status = extend_matches_of(g, c->epoch, c->digest);
   if (status == BESOM_RESERVE_FULL && g->rekey_at <= 1) g->rekey_wanted = true;
@@ -206,7 +206,8 @@ static besom_status no_list_add(besom_guard *g, const struct no_change *c, const
 /* A record cannot be put back in the middle of its list: half a change fails the transaction. */
 static besom_status no_list_take_out(besom_guard *g, const struct no_change *c,
                                      const besom_bytes *key) {
-  besom_status status = besom__image_add(g, true, key, &(besom_bytes){NULL, 0});
+  besom_status status =
+      keeps_images(g) ? besom__image_add(g, true, key, &(besom_bytes){NULL, 0}) : BESOM_OK;
   if (status != BESOM_OK) return status;
   status = g->store->ops->remove(g->store, c->at);
   if (status != BESOM_OK) return status;

@@ -88,7 +88,6 @@ static struct image *image_new(const besom_guard *g, const besom_bytes *key,
 /* The first image of a key is the committed state; later ones are states within the transaction. */
 besom_status besom__image_add(besom_guard *g, bool no_list, const besom_bytes *key,
                               const besom_bytes *value) {
-  if (!keeps_images(g)) return BESOM_OK;
   struct images *images = &g->images;
   uint64_t hash = hash_of(g, key);
   if (before_image_find(images, hash, no_list, key)) return BESOM_OK;
@@ -195,7 +194,7 @@ size_t besom__images_before(const struct image_list *list, besom_bytes key) {
 /* ------------------------------------------------------------------ the end of a transaction */
 
 void besom__images_end(besom_guard *g) {
-  if (g->images.valid) __atomic_store_n(&g->images.valid, false, __ATOMIC_RELEASE);
+  __atomic_store_n(&g->images.valid, false, __ATOMIC_RELEASE);
 }
 
 struct images besom__images_take(besom_guard *g) {

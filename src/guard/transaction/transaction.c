@@ -62,6 +62,7 @@ static void transaction_closed(besom_guard *g) {
   transaction_set_counter(&g->tx_changes, 0);
   g->tx_moved = 0;
   g->step_joined = false;
+  if (UNLIKELY(g->images.valid)) besom__images_end(g);
 }
 
 /* A merge replaces the filter together with its records, so that readers see both or neither. */
@@ -77,7 +78,6 @@ static void drop_merged(besom_guard *g) {
 static void roll_back(besom_guard *g) {
   g->store->ops->abort(g->store);
   transaction_closed(g);
-  besom__images_end(g);
   drop_merged(g);
   return_to(g, &g->start);
 }
@@ -100,13 +100,18 @@ static besom_status set_savepoint(besom_guard *g) {
 /* ------------------------------------------------------------------ commit */
 
 /* Without the write lock: readers go on while the store writes. */
-static besom_status commit_store(besom_guard *g, bool durable) {
-  lock_commit(g);
+static besom_status commit_with_lock(besom_guard *g, bool durable) {
+  besom__lock_commit(g->locks);
   besom_status status = g->store->ops->commit(g->store, durable);
-  unlock_commit(g);
+  besom__unlock_commit(g->locks);
+  return status;
+}
+
+static besom_status commit_store(besom_guard *g, bool durable) {
+  besom_status status =
+      UNLIKELY(g->locks) ? commit_with_lock(g, durable) : g->store->ops->commit(g->store, durable);
   if (status != BESOM_OK) return status;
   transaction_closed(g);
-  besom__images_end(g);
   g->nondurable = !durable;
   set_first_epoch(g);
   g->filter_replaced = false;
@@ -133,6 +138,7 @@ static besom_status commit_without_step(besom_guard *g, bool durable) {
 /* Of a single change or a batch. */
 static besom_status transaction_commit(besom_guard *g, bool durable) {
   besom_status status = commit_store(g, durable);
+  if (LIKELY(status == BESOM_OK)) return BESOM_OK;
   if (is_shortage(status) && g->step_joined) status = commit_without_step(g, durable);
   if (status == BESOM_OK) return BESOM_OK;
   lock_write(g);
@@ -166,8 +172,10 @@ besom_status besom__guard_flush_full(besom_guard *g) {
 static besom_status open_transaction(besom_guard *g) {
   besom_status status = g->store->ops->begin(g->store);
   if (status != BESOM_OK) return status;
-  struct images past = besom__images_take(g);
-  besom__images_free(g, &past);
+  if (UNLIKELY(g->images.room)) {
+    struct images past = besom__images_take(g);
+    besom__images_free(g, &past);
+  }
   g->tx = TX_SINGLE;
   g->undo_n = g->undo_from = 0;
   g->start = state_now(g);
@@ -237,15 +245,16 @@ besom_status besom__change_end(besom_guard *g, besom_status status, enum work wo
   unlock(g);
   if (status != BESOM_OK || !in_transaction(g)) return status;
   count(g, &g->tx_changes, 1);
-  if (work == OF_CALLER && g->savepoints) besom__migration_advance(g);
-  bool shared = work == OF_CALLER && g->tx == TX_SINGLE && shares_commit(g);
+  if (work == OF_CALLER && g->savepoints && UNLIKELY(wants_migration(g)))
+    besom__migration_advance(g);
+  bool shared = g->locks && work == OF_CALLER && g->tx == TX_SINGLE && shares_commit(g);
   if (nested && !shared) return BESOM_OK;
   if (g->durability == BESOM_DURABLE_SYNC && g->savepoints && work != AT_ONCE) {
     g->tx = TX_GROUP;
     return BESOM_OK;
   }
   status = shared ? besom__shared_join(g) : transaction_commit(g, is_durable(g, work));
-  if (status != BESOM_OK || work != OF_CALLER) return status;
+  if (status != BESOM_OK || work != OF_CALLER || LIKELY(!wants_migration(g))) return status;
   if (!g->savepoints) besom__migration_advance(g);
   besom__migration_finish_if_done(g);
   return BESOM_OK;

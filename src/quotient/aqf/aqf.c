@@ -429,20 +429,34 @@ static void inherit_tombstone(struct aqf *a, besom_digest d) {
   (void)besom__aqf_rewrite(a, &fp, &extended); /* without space it stays short: no key is lost */
 }
 
+/* Beside fingerprints with the same remainder, or with a value. Sets the rank. */
+static besom_status insert_into_minirun(struct aqf *a, besom_digest d, uint64_t value,
+                                        uint32_t *rank) {
+  struct qtable *t = &a->base.table;
+  struct address at = address_of(d, t->slots);
+  uint64_t last, remainder = remainder_of(at, t->width);
+  besom_status status = besom__aqf_append_new(a, d, 1, value);
+  if (status != BESOM_OK) return status;
+  inherit_tombstone(a, d);
+  *rank = (uint32_t)(t->ops->find(t, at.quotient, remainder, &last) - 1);
+  if (a->counters.tombstones) *rank = besom__last_rank(t, at.quotient, remainder);
+  return BESOM_OK;
+}
+
+/* Most runs have no slot with the remainder, so no tombstone of the key either: the walk that
+   inserts it finds that out, and the rank is 0. */
 static besom_status aqf_insert_at(besom_filter *f, besom_digest d, uint64_t value,
                                   besom_match *match) {
   struct aqf *a = aqf(f);
   struct qtable *t = &a->base.table;
+  bool other = value;
   if (!has_buckets(t) || value >> t->value_bits) return BESOM_INVALID;
-  besom_status status = besom__aqf_append_new(a, d, 1, value);
-  if (status != BESOM_OK) return status;
-  struct fingerprint fp = besom__aqf_last_of_run(a, d);
-  inherit_tombstone(a, d);
-  uint64_t last, equal = t->ops->find(t, fp.quotient, fp.remainder, &last);
-  *match = (besom_match){bucket_of(t, fp.quotient, fp.remainder), (uint32_t)(equal - 1)};
-  if (a->counters.tombstones) match->rank = besom__last_rank(t, fp.quotient, fp.remainder);
-  f->items++;
-  return BESOM_OK;
+  if (UNLIKELY(member_slots(a) >= f->capacity)) return BESOM_FULL;
+  *match = (besom_match){besom__aqf_bucket_of(f, d), 0};
+  besom_status status = LIKELY(!other) ? t->ops->insert(t, d, &other) : BESOM_OK;
+  if (UNLIKELY(other)) status = insert_into_minirun(a, d, value, &match->rank);
+  f->items += status == BESOM_OK;
+  return status;
 }
 
 static besom_status aqf_remove_at(besom_filter *f, besom_match match) {
@@ -455,12 +469,17 @@ static besom_status aqf_remove_at(besom_filter *f, besom_match match) {
 
 /* ------------------------------------------------------------------ statistics */
 
+/* After a resize there may be slightly more than fits. */
+static double aqf_reserve_used(const besom_filter *f) {
+  uint64_t reserve = is_kind(f->kind, &besom__yesno) ? 0 : besom__aqf_reserve(const_aqf(f));
+  return reserve ? fmin(1, (double)const_aqf(f)->counters.slots / (double)reserve) : 0;
+}
+
 void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
-  uint64_t heads = t->used - t->further_slots - a->counters.tombstones - a->counters.no_entries,
-           reserve = is_kind(f->kind, &besom__yesno) ? 0 : besom__aqf_reserve(a);
+  uint64_t heads = t->used - t->further_slots - a->counters.tombstones - a->counters.no_entries;
   s->isa = besom__isa_name(a->base.isa);
   s->slots = t->slots;
   s->width = t->width;
@@ -472,8 +491,7 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   besom__add_counter(out, "extended", t->extended);
   besom__add_counter(out, "tombstones", a->counters.tombstones);
   besom__add_counter(out, "no_entries", a->counters.no_entries);
-  /* after a resize there may be slightly more than fits */
-  s->reserve_used = reserve ? fmin(1, (double)a->counters.slots / (double)reserve) : 0;
+  s->reserve_used = aqf_reserve_used(f);
 }
 
 /* ------------------------------------------------------------------ the kind */
@@ -532,7 +550,8 @@ const struct besom_kind besom__aqf = {
                                        .insert_at = aqf_insert_at,
                                        .bulk_load = besom__quotient_bulk_load,
                                        .remove_at = aqf_remove_at,
-                                       .adapt_at = besom__aqf_adapt_at},
+                                       .adapt_at = besom__aqf_adapt_at,
+                                       .reserve_used = aqf_reserve_used},
     .whole = &(const struct whole_ops){.merge = besom__aqf_merge,
                                        .resize_start = besom__aqf_resize_start,
                                        .resize_step = besom__aqf_resize_step,
