@@ -1,10 +1,16 @@
 /*
  * stacked_rates.c with 60 seeds, all bases, and 1,000 to a million members: the rate of a stack is
- * the planned one. The budget is the largest with at least 400 expected false positives.
+ * the planned one. The budget is the largest with at least 400 expected false positives. With
+ * arguments, MEMBERS SEEDS, one size with so many seeds: a million members take hours otherwise.
  */
+#include <stdlib.h>
+
 #include "stacked_seeds.h"
 
 enum { SEEDS = 60, LEAST_EXPECTED = 400 };
+
+static uint64_t given_members;
+static unsigned given_seeds;
 
 static const char *const bases[] = {"base=bloom,sampled=100", "base=blocked-bloom,sampled=100",
                                     "base=cf,sampled=100",    "base=vacuum,sampled=100",
@@ -23,37 +29,42 @@ static besom_stack_plan largest_budget(besom_config *config, const besom_workloa
   return (besom_stack_plan){0};
 }
 
-static void stacks_have_the_planned_rate(uint64_t members) {
+static void stacks_have_the_planned_rate(uint64_t members, unsigned seeds) {
   besom_workload *w = workload_of(members);
   for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
     besom_config config = {.kind = "stacked", .options = bases[i], .capacity = members};
     besom_stack_plan plan = largest_budget(&config, w);
     print_message("%llu members, %s, %.1f bits: %u layers, rate %g\n", (unsigned long long)members,
                   bases[i], config.bits_per_key, plan.layers, plan.expected_fpr);
-    assert_planned_rate(config, &plan, SEEDS);
+    assert_planned_rate(config, &plan, seeds);
   }
   besom_workload_free(w);
 }
 
 static void with_a_thousand_members(void **state) {
   (void)state;
-  stacks_have_the_planned_rate(1000);
-  stacks_have_the_planned_rate(2000);
+  stacks_have_the_planned_rate(1000, SEEDS);
+  stacks_have_the_planned_rate(2000, SEEDS);
 }
 
 static void with_ten_thousand_members(void **state) {
   (void)state;
-  stacks_have_the_planned_rate(10000);
+  stacks_have_the_planned_rate(10000, SEEDS);
 }
 
 static void with_a_hundred_thousand_members(void **state) {
   (void)state;
-  stacks_have_the_planned_rate(100000);
+  stacks_have_the_planned_rate(100000, SEEDS);
 }
 
 static void with_a_million_members(void **state) {
   (void)state;
-  stacks_have_the_planned_rate(1000000);
+  stacks_have_the_planned_rate(1000000, SEEDS);
+}
+
+static void with_the_given_members(void **state) {
+  (void)state;
+  stacks_have_the_planned_rate(given_members, given_seeds);
 }
 
 /* The memory of all layers: what the head of the stack leaves of the budget. */
@@ -110,7 +121,8 @@ static void a_small_set_is_not_worse_than_its_base(void **state) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  const struct CMUnitTest given[] = {cmocka_unit_test(with_the_given_members)};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_small_set_is_not_worse_than_its_base),
       cmocka_unit_test(with_a_thousand_members),
@@ -118,5 +130,8 @@ int main(void) {
       cmocka_unit_test(with_a_hundred_thousand_members),
       cmocka_unit_test(with_a_million_members),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  if (argc < 3) return cmocka_run_group_tests(tests, NULL, NULL);
+  given_members = strtoull(argv[1], NULL, 10);
+  given_seeds = (unsigned)strtoul(argv[2], NULL, 10);
+  return cmocka_run_group_tests(given, NULL, NULL);
 }
