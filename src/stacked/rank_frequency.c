@@ -22,6 +22,17 @@ void besom__rank_frequency_add(struct rank_frequency *p, uint64_t count) {
   p->n_queries += count;
 }
 
+void besom__rank_frequency_raise(struct rank_frequency *p, uint64_t count, uint64_t times) {
+  if (count) {
+    unsigned class = besom__count_class(count);
+    p->keys[class]--;
+    p->queries[class] -= count;
+    p->n_keys--;
+    p->n_queries -= count;
+  }
+  besom__rank_frequency_add(p, count + times);
+}
+
 double besom__rank_frequency_unseen(const struct rank_frequency *p) {
   if (p->unseen_given) return p->unseen;
   double all = (double)p->n_queries + (double)p->lost;
@@ -83,4 +94,22 @@ bool besom__rank_walk_by_share(struct rank_walk *w, double more) {
 void besom__rank_walk_by_keys(struct rank_walk *w, double more) {
   for (double wanted = w->keys + more; w->class > 0 && w->keys < wanted;)
     take(w, fmin(w->left, wanted - w->keys));
+}
+
+void besom__rank_places(const struct rank_frequency *p, struct rank_places *out) {
+  struct rank_walk walk = besom__rank_walk_start(p);
+  out->at[0] = walk;
+  out->n = 1;
+  for (double wanted = 1; walk.class > 0 && out->n < MAX_RANK_PLACES; wanted *= 2) {
+    besom__rank_walk_by_keys(&walk, wanted - walk.keys);
+    out->at[out->n++] = walk;
+  }
+}
+
+struct rank_walk besom__rank_walk_to(const struct rank_places *places, double keys) {
+  unsigned i = places->n - 1;
+  while (i > 0 && places->at[i].keys > keys) i--;
+  struct rank_walk walk = places->at[i];
+  besom__rank_walk_by_keys(&walk, keys - walk.keys);
+  return walk;
 }

@@ -32,6 +32,9 @@ unsigned besom__count_class(uint64_t count);
 /* Adds a key that was queried `count` times. A count of 0 adds nothing. */
 void besom__rank_frequency_add(struct rank_frequency *p, uint64_t count);
 
+/* A key that was queried `count` times, which may be 0, is queried `times` more. */
+void besom__rank_frequency_raise(struct rank_frequency *p, uint64_t count, uint64_t times);
+
 /* The share of queries for keys outside of the sample, given or estimated: 0 to 1. */
 double besom__rank_frequency_unseen(const struct rank_frequency *p);
 
@@ -56,5 +59,21 @@ bool besom__rank_walk_by_share(struct rank_walk *walk, double more);
 
 /* Advances by so many keys, or to the end. */
 void besom__rank_walk_by_keys(struct rank_walk *walk, double more);
+
+/*
+ * Places of a walk, from its start on, whose keys differ by a factor of 2: so a walk to any key
+ * begins near to it.
+ */
+#define MAX_RANK_PLACES 65
+
+struct rank_places {
+  unsigned n;
+  struct rank_walk at[MAX_RANK_PLACES];
+};
+
+void besom__rank_places(const struct rank_frequency *p, struct rank_places *out);
+
+/* A walk from the start by so many keys. */
+struct rank_walk besom__rank_walk_to(const struct rank_places *places, double keys);
 
 #endif

@@ -82,9 +82,15 @@ static double layer_surplus(double part, double members) {
 
 double besom__layer_size_factor(const struct layer_costs *costs, double part, double members) {
   if (!costs->whole_bits) return 1;
+  return besom__layer_size_factor_at(costs, part, -log2(fmax(part, 1 / members)), members);
+}
+
+double besom__layer_size_factor_at(const struct layer_costs *costs, double part, double log_part,
+                                   double members) {
   double surplus = layer_surplus(part, members);
   if (part >= 1) return surplus;
-  double at = fmin(-log2(fmax(part, 1 / members)), MAX_HALVINGS - 1.001);
+  if (part * members < 1) log_part = log2(members);
+  double at = fmin(log_part, MAX_HALVINGS - 1.001);
   unsigned below = (unsigned)at;
   return surplus * (costs->of_smaller[below] +
                     (at - below) * (costs->of_smaller[below + 1] - costs->of_smaller[below]));
@@ -105,6 +111,7 @@ bool besom__layer_costs(const struct besom_kind *kind, double keys, struct layer
   }
   if (costs->n > 2 && !costs->whole_bits)
     costs->bits[0] = fmax(2 * costs->bits[1] - costs->bits[2], 0);
+  for (unsigned i = 0; i < costs->n; i++) costs->rates[i] = exp2(-costs->log_rates[i]);
   size_factors(kind, keys, costs);
   return costs->n > 1;
 }
@@ -120,17 +127,34 @@ double besom__layer_bits_per_key(const struct layer_costs *costs, double log_rat
   return costs->bits[below] + (at - below) * (costs->bits[below + 1] - costs->bits[below]);
 }
 
-double besom__layer_log_rate(const struct layer_costs *costs, double bits) {
-  unsigned low = 0, high = costs->n - 1;
-  if (bits <= costs->bits[low]) return costs->log_rates[low];
-  if (bits >= costs->bits[high]) return costs->log_rates[high];
+/* The last entry with at most so many bits; the first one if there is none. */
+static unsigned entry_within(const struct layer_costs *costs, double bits) {
+  unsigned low = 0, high = costs->n;
   while (high - low > 1) {
     unsigned middle = (low + high) / 2;
     *(costs->bits[middle] <= bits ? &low : &high) = middle;
   }
-  double part =
-      costs->whole_bits ? 0 : (bits - costs->bits[low]) / (costs->bits[high] - costs->bits[low]);
-  return costs->log_rates[low] + part * (costs->log_rates[high] - costs->log_rates[low]);
+  return low;
+}
+
+/* Whether a layer of so many bits has the rate of this entry, not one between it and the next. */
+static bool is_entry(const struct layer_costs *costs, unsigned i, double bits) {
+  return costs->whole_bits || i + 1 == costs->n || bits <= costs->bits[i];
+}
+
+static double log_rate_after(const struct layer_costs *costs, unsigned i, double bits) {
+  double part = (bits - costs->bits[i]) / (costs->bits[i + 1] - costs->bits[i]);
+  return costs->log_rates[i] + part * (costs->log_rates[i + 1] - costs->log_rates[i]);
+}
+
+double besom__layer_log_rate(const struct layer_costs *costs, double bits) {
+  unsigned i = entry_within(costs, bits);
+  return is_entry(costs, i, bits) ? costs->log_rates[i] : log_rate_after(costs, i, bits);
+}
+
+double besom__layer_rate(const struct layer_costs *costs, double bits) {
+  unsigned i = entry_within(costs, bits);
+  return is_entry(costs, i, bits) ? costs->rates[i] : exp2(-log_rate_after(costs, i, bits));
 }
 
 double besom__stack_bits(const struct stack *s, const struct layer_costs *costs, double members,

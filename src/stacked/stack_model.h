@@ -56,7 +56,8 @@ struct layer_costs {
   bool whole_bits;
   unsigned n;
   double log_rates[MAX_LAYER_COSTS]; /* -log2 of the rates, ascending; i / 4 if not whole_bits */
-  double bits[MAX_LAYER_COSTS];      /* bits per key */
+  double rates[MAX_LAYER_COSTS];
+  double bits[MAX_LAYER_COSTS]; /* bits per key */
   /* bits per key of a set that is 2^i times smaller, relative to this one; 1 if not whole_bits */
   double of_smaller[MAX_HALVINGS];
   double layer_bits; /* fixed overhead per layer */
@@ -76,6 +77,10 @@ bool besom__layer_costs(const struct besom_kind *kind, double keys, struct layer
  */
 double besom__layer_size_factor(const struct layer_costs *costs, double part, double members);
 
+/* The same; log_part is -log2 of the part. Faster. */
+double besom__layer_size_factor_at(const struct layer_costs *costs, double part, double log_part,
+                                   double members);
+
 /* Bits per key at a false-positive rate of 2^-log_rate, interpolated linearly between entries. */
 double besom__layer_bits_per_key(const struct layer_costs *costs, double log_rate);
 
@@ -84,6 +89,9 @@ double besom__layer_bits_per_key(const struct layer_costs *costs, double log_rat
  * few, that of the highest rate of the list.
  */
 double besom__layer_log_rate(const struct layer_costs *costs, double bits);
+
+/* The rate itself. Faster if the kind has fingerprints of whole bits. */
+double besom__layer_rate(const struct layer_costs *costs, double bits);
 
 /*
  * Expected bits per key of the whole stack, for so many members and `frequent` frequent non-members

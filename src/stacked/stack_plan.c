@@ -29,12 +29,11 @@ static bool stack_plan_search(const struct stack_objective *objective, const str
                : besom__search_rates(objective, objective->limits.epsilon / 3, start, x);
 }
 
-/* Another number of frequent non-members. all: a walk before the first of them. */
-static struct stack_candidate with_frequent(const struct rank_walk *all,
+/* Another number of frequent non-members. all: places of a walk over all of them. */
+static struct stack_candidate with_frequent(const struct rank_places *all,
                                             const struct stack_candidate *x, double keys) {
   struct stack_candidate other = *x;
-  struct rank_walk walk = *all;
-  besom__rank_walk_by_keys(&walk, fmax(round(keys), 1));
+  struct rank_walk walk = besom__rank_walk_to(all, fmax(round(keys), 1));
   other.frequent = walk.keys;
   other.share = walk.share;
   return other;
@@ -58,9 +57,9 @@ static bool may_fill_up(const struct stack_objective *objective) {
  * Holds as many frequent non-members as fit, with the rates as they are. If rates are of whole
  * bits, a budget is rarely spent otherwise.
  */
-static void fill_up(const struct stack_objective *objective, const struct rank_walk *all,
+static void fill_up(const struct stack_objective *objective, const struct rank_places *all,
                     struct stack_candidate *best) {
-  double low = best->frequent, high = (double)all->frequencies->n_keys;
+  double low = best->frequent, high = (double)all->at[0].frequencies->n_keys;
   for (unsigned i = 0; i < 30 && high - low >= 1; i++) {
     struct stack_candidate x = with_frequent(all, best, i ? (low + high) / 2 : high);
     besom__candidate_evaluate(objective, &x);
@@ -72,7 +71,7 @@ static void fill_up(const struct stack_objective *objective, const struct rank_w
 }
 
 /* More and fewer frequent non-members, by factors that approach 1. */
-static void refine(const struct stack_objective *objective, const struct rank_walk *all,
+static void refine(const struct stack_objective *objective, const struct rank_places *all,
                    double first_step, struct stack_candidate *best) {
   for (double step = first_step; step > LAST_STEP; step /= 2) {
     if (may_fill_up(objective)) fill_up(objective, all, best);
@@ -84,9 +83,9 @@ static void refine(const struct stack_objective *objective, const struct rank_wa
 }
 
 /* All numbers of frequent non-members, up to all of them, by a constant factor. */
-static void plan_frequent(const struct stack_objective *objective, const struct rank_walk *all,
+static void plan_frequent(const struct stack_objective *objective, const struct rank_places *all,
                           struct stack_candidate *best) {
-  double most = (double)all->frequencies->n_keys;
+  double most = (double)all->at[0].frequencies->n_keys;
   double step = objective->costs.whole_bits ? GRID_STEP / 4 : GRID_STEP;
   for (double keys = most; keys >= 1; keys *= exp2(keys > most / 64 ? -step : -GRID_STEP)) {
     struct stack_candidate x = with_frequent(all, best, keys);
@@ -123,7 +122,7 @@ static struct stack_objective tied_with(const struct stack_objective *objective,
  * Among plans that are about as good as the best one, finds that with the lowest rate for keys
  * that it does not hold: by coordinate descent, the number of frequent non-members included.
  */
-static void decide_tie(const struct stack_objective *objective, const struct rank_walk *all,
+static void decide_tie(const struct stack_objective *objective, const struct rank_places *all,
                        double one_layer, struct stack_candidate *best) {
   struct stack_objective tied = tied_with(objective, best, one_layer);
   struct stack_candidate x = *best;
@@ -150,9 +149,10 @@ bool besom__stack_plan(const struct stack_objective *wanted,
                        const struct rank_frequency *frequencies, struct stack_candidate *best) {
   struct stack_objective objective = *wanted;
   objective.limits.layers = layers_allowed(wanted);
-  struct rank_walk all = besom__rank_walk_start(frequencies), walk = all;
+  struct rank_places all;
+  besom__rank_places(frequencies, &all);
   if (objective.limits.frequent && frequencies->n_keys) {
-    besom__rank_walk_by_keys(&walk, (double)objective.limits.frequent);
+    struct rank_walk walk = besom__rank_walk_to(&all, (double)objective.limits.frequent);
     return besom__stack_plan_for(&objective, walk.keys, walk.share, best);
   }
   *best = (struct stack_candidate){0};

@@ -131,7 +131,8 @@ bool besom__search_equals(const struct stack_objective *objective, unsigned laye
 
 /* ------------------------------------------------------------------ each rate by itself */
 
-#define UNITS_PER_COST 8 /* a position between two entries of the list of costs */
+#define UNITS_LOG 3
+#define UNITS_PER_COST (1 << UNITS_LOG) /* a position between two entries of the list of costs */
 #define LEAST_GAIN 2e-4
 
 /*
@@ -145,114 +146,162 @@ struct position {
   unsigned layers;
 };
 
+/* What follows from the layers so far, as in stack_model.c. */
+struct partial_stack {
+  double bits;         /* per member, without the overhead of the layers */
+  double holds[2];     /* that reach the next layer of members, of non-members; per member */
+  double log_holds[2]; /* -log2 of these */
+  double passes;       /* probability that a frequent non-member passed all layers of members */
+  double reaches, yes; /* that any other non-member passed all; that it has got a yes */
+  double rate;         /* of the last one of these layers */
+};
+
 /* A search for given frequent non-members, per member, and their share. */
 struct rate_search {
   const struct stack_objective *objective;
-  double frequent, share;
-  int units, last; /* positions per entry; the last position */
+  double share;
+  int units, shift, last;       /* positions per entry, also as a power of 2; the last position */
+  double steps[UNITS_PER_COST]; /* the rate of a position, relative to that of its entry */
   struct position best;
   double value; /* of the best; INFINITY if there is none */
+  /* the stack that was evaluated last, and what follows from its first i layers */
+  struct position evaluated;
+  struct partial_stack partial[MAX_STACK_LAYERS];
 };
+
+static struct rate_search rate_search_start(const struct stack_objective *objective,
+                                            const struct stack_candidate *x) {
+  bool whole_bits = objective->costs.whole_bits;
+  double frequent = x->frequent / objective->members;
+  struct rate_search s = {
+      .objective = objective,
+      .share = x->share,
+      .units = whole_bits ? 1 : UNITS_PER_COST,
+      .shift = whole_bits ? 0 : UNITS_LOG,
+      .value = INFINITY,
+      .partial[0] = {
+          .holds = {1, frequent}, .log_holds = {0, -log2(frequent)}, .passes = 1, .reaches = 1}};
+  s.last = (int)(objective->costs.n - 1) * s.units;
+  for (int i = 0; i < s.units; i++)
+    s.steps[i] = exp2((objective->costs.log_rates[0] - objective->costs.log_rates[1]) *
+                      ((double)i / (double)s.units));
+  return s;
+}
 
 static double position_log_rate(const struct rate_search *s, int at) {
   const struct layer_costs *costs = &s->objective->costs;
-  int entry = at / s->units, part = at % s->units;
+  int entry = at >> s->shift, part = at & (s->units - 1);
   if (!part) return costs->log_rates[entry];
-  return costs->log_rates[entry] + (costs->log_rates[entry + 1] - costs->log_rates[entry]) *
-                                       ((double)part / (double)s->units);
+  return costs->log_rates[entry] +
+         (costs->log_rates[entry + 1] - costs->log_rates[entry]) * ((double)part / UNITS_PER_COST);
+}
+
+static double position_rate(const struct rate_search *s, int at) {
+  return s->objective->costs.rates[at >> s->shift] * s->steps[at & (s->units - 1)];
 }
 
 static double position_bits(const struct rate_search *s, int at) {
   const struct layer_costs *costs = &s->objective->costs;
-  int entry = at / s->units, part = at % s->units;
+  int entry = at >> s->shift, part = at & (s->units - 1);
   if (!part) return costs->bits[entry];
   return costs->bits[entry] +
-         (costs->bits[entry + 1] - costs->bits[entry]) * ((double)part / (double)s->units);
+         (costs->bits[entry + 1] - costs->bits[entry]) * ((double)part / UNITS_PER_COST);
 }
-
-/* What follows from the layers so far, as in stack_model.c. */
-struct partial_stack {
-  double bits;         /* per member, with the overhead of all layers */
-  double holds[2];     /* that reach the next layer of members, of non-members; per member */
-  double passes;       /* probability that a frequent non-member passed all layers of members */
-  double reaches, yes; /* that any other non-member passed all; that it has got a yes */
-};
 
 static double partial_keys(const struct rate_search *s, const struct partial_stack *p,
                            unsigned side) {
   const struct stack_objective *o = s->objective;
-  return p->holds[side] * besom__layer_size_factor(&o->costs, p->holds[side], o->members);
+  if (!o->costs.whole_bits) return p->holds[side];
+  return p->holds[side] *
+         besom__layer_size_factor_at(&o->costs, p->holds[side], p->log_holds[side], o->members);
 }
 
-static struct partial_stack partial_of(const struct rate_search *s, const struct position *x,
-                                       struct stack *out) {
-  const struct stack_objective *o = s->objective;
-  struct partial_stack p = {.bits =
-                                (o->costs.head_bits + x->layers * o->costs.layer_bits) / o->members,
-                            .holds = {1, s->frequent},
-                            .passes = 1,
-                            .reaches = 1};
-  out->layers = x->layers;
-  for (unsigned i = 0; i + 1 < x->layers; i++) {
-    double rate = out->rates[i] = exp2(-position_log_rate(s, x->at[i]));
-    p.bits += partial_keys(s, &p, i % 2) * position_bits(s, x->at[i]);
-    p.holds[1 - i % 2] *= rate;
-    if (i % 2)
-      p.yes += p.reaches * (1 - rate);
-    else
-      p.passes *= rate;
-    p.reaches *= rate;
-  }
+/* One more layer: the i-th, at this position. */
+static struct partial_stack partial_with(const struct rate_search *s, struct partial_stack p,
+                                         unsigned i, int at) {
+  double rate = p.rate = position_rate(s, at);
+  p.bits += partial_keys(s, &p, i % 2) * position_bits(s, at);
+  p.holds[1 - i % 2] *= rate;
+  p.log_holds[1 - i % 2] += position_log_rate(s, at);
+  if (i % 2)
+    p.yes += p.reaches * (1 - rate);
+  else
+    p.passes *= rate;
+  p.reaches *= rate;
   return p;
 }
 
-/*
- * The log rate of the last layer, of so many keys per member, that spends the budget; negative if
- * the budget is too small.
- */
-static double log_rate_of_rest(const struct rate_search *s, const struct partial_stack *p,
-                               double keys) {
-  const struct layer_costs *costs = &s->objective->costs;
-  double bits = (s->objective->bits * (1 + 1e-12) - p->bits) / keys;
-  return bits < costs->bits[0] ? -1 : besom__layer_log_rate(costs, bits);
+/* All layers but the last. Most stacks that are tried have their first layers in common. */
+static const struct partial_stack *partial_of(struct rate_search *s, const struct position *x) {
+  unsigned i = 0, n = x->layers - 1, known = s->evaluated.layers ? s->evaluated.layers - 1 : 0;
+  while (i < n && i < known && s->evaluated.at[i] == x->at[i]) i++;
+  for (; i < n; i++) s->partial[i + 1] = partial_with(s, s->partial[i], i, x->at[i]);
+  s->evaluated = *x;
+  return &s->partial[n];
 }
 
-/* That of the highest rate that reaches the target; negative if none does. */
-static double log_rate_for_target(const struct rate_search *s, const struct partial_stack *p) {
+/* The stack that was evaluated last, with this rate of its last layer. */
+static struct stack evaluated_stack(const struct rate_search *s, double last_rate) {
+  struct stack out = {.layers = s->evaluated.layers};
+  for (unsigned i = 0; i + 1 < out.layers; i++) out.rates[i] = s->partial[i + 1].rate;
+  out.rates[out.layers - 1] = last_rate;
+  return out;
+}
+
+static double overhead_of(const struct rate_search *s, unsigned layers) {
+  const struct layer_costs *costs = &s->objective->costs;
+  return (costs->head_bits + layers * costs->layer_bits) / s->objective->members;
+}
+
+/*
+ * The rate of the last layer, of so many keys per member, that spends the budget; 0 if what is left
+ * of the budget is too small.
+ */
+static double rate_of_rest(const struct rate_search *s, double left, double keys) {
+  const struct layer_costs *costs = &s->objective->costs;
+  return left < costs->bits[0] * keys ? 0 : besom__layer_rate(costs, left / keys);
+}
+
+/* The highest rate that reaches the target; 0 if none does. */
+static double rate_for_target(const struct rate_search *s, const struct partial_stack *p) {
   const struct layer_costs *costs = &s->objective->costs;
   double wanted = (s->objective->fpr - (1 - s->share) * p->yes) /
                   (s->share * p->passes + (1 - s->share) * p->reaches);
-  if (!(wanted > 0)) return -1;
+  if (!(wanted > 0)) return 0;
   double log_rate = fmax(-log2(wanted), costs->whole_bits ? costs->log_rates[0] : MIN_LOG_RATE);
-  if (log_rate > costs->log_rates[costs->n - 1]) return -1;
+  if (log_rate > costs->log_rates[costs->n - 1]) return 0;
   for (unsigned i = 0; costs->whole_bits && i < costs->n; i++)
-    if (costs->log_rates[i] >= log_rate - 1e-9) return costs->log_rates[i];
-  return log_rate;
+    if (costs->log_rates[i] >= log_rate - 1e-9) return costs->rates[i];
+  return exp2(-log_rate);
 }
 
-/* What is minimized; INFINITY if no last layer makes the stack feasible. */
-static double position_value(const struct rate_search *s, const struct position *x,
-                             struct stack *out) {
+/*
+ * What is minimized; INFINITY if no last layer makes the stack feasible. *last: the rate of the
+ * last layer.
+ */
+static double position_value(struct rate_search *s, const struct position *x, double *last) {
   const struct stack_objective *o = s->objective;
-  struct partial_stack p = partial_of(s, x, out);
-  double keys = partial_keys(s, &p, 0),
-         log_rate = o->bits != 0 ? log_rate_of_rest(s, &p, keys) : log_rate_for_target(s, &p);
-  if (log_rate < 0) return INFINITY;
-  double rate = out->rates[x->layers - 1] = exp2(-log_rate),
-         bits = p.bits + keys * besom__layer_bits_per_key(&o->costs, log_rate);
+  const struct partial_stack *p = partial_of(s, x);
+  double keys = partial_keys(s, p, 0), bits = p->bits + overhead_of(s, x->layers);
+  double rate = *last =
+      o->bits != 0 ? rate_of_rest(s, o->bits * (1 + 1e-12) - bits, keys) : rate_for_target(s, p);
+  if (rate == 0) return INFINITY;
   bool limited =
       o->tied || o->limits.worst_fpr > 0 || o->limits.checks > 0 || o->limits.checks_member > 0;
-  if (limited && !constraints_hold(o, out, s->share)) return INFINITY;
-  if (o->tied) return p.yes + p.reaches * rate;
-  if (o->bits == 0) return bits;
-  return s->share * p.passes * rate + (1 - s->share) * (p.yes + p.reaches * rate);
+  if (limited) {
+    struct stack stack = evaluated_stack(s, rate);
+    if (!constraints_hold(o, &stack, s->share)) return INFINITY;
+  }
+  if (o->tied) return p->yes + p->reaches * rate;
+  if (o->bits == 0) return bits + keys * besom__layer_bits_per_key(&o->costs, -log2(rate));
+  return s->share * p->passes * rate + (1 - s->share) * (p->yes + p->reaches * rate);
 }
 
 static bool position_try(struct rate_search *s, const struct position *x) {
-  struct stack unused;
+  double last_rate;
   for (unsigned i = 0; i + 1 < x->layers; i++)
     if (x->at[i] < 1 - (s->units == 1) || x->at[i] > s->last) return false;
-  double value = position_value(s, x, &unused);
+  double value = position_value(s, x, &last_rate);
   if (!(value < s->value * (1 - LEAST_GAIN))) return false;
   s->value = value;
   s->best = *x;
@@ -338,13 +387,7 @@ static struct position grid_position_of(const struct rate_search *s, const struc
 
 bool besom__search_rates(const struct stack_objective *objective, double epsilon,
                          const struct stack *start, struct stack_candidate *x) {
-  int units = objective->costs.whole_bits ? 1 : UNITS_PER_COST;
-  struct rate_search s = {.objective = objective,
-                          .frequent = x->frequent / objective->members,
-                          .share = x->share,
-                          .units = units,
-                          .last = (int)(objective->costs.n - 1) * units,
-                          .value = INFINITY};
+  struct rate_search s = rate_search_start(objective, x);
   struct position one = {.layers = 1};
   if (!objective->limits.frequent || objective->limits.layers == 1) position_try(&s, &one);
   struct position from = start ? grid_position_of(&s, start) : one;
@@ -353,7 +396,9 @@ bool besom__search_rates(const struct stack_objective *objective, double epsilon
   else if (x->share > 0)
     search_layers(&s, 3, epsilon);
   if (!(s.value < INFINITY)) return false;
-  position_value(&s, &s.best, &x->stack);
+  double last_rate;
+  position_value(&s, &s.best, &last_rate);
+  x->stack = evaluated_stack(&s, last_rate);
   besom__candidate_evaluate(objective, x);
   return true;
 }

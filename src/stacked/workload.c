@@ -12,6 +12,7 @@
 #define FIRST_SLOTS 32
 #define FIRST_BYTES 512
 #define MAX_QUERIES (UINT64_C(1) << 62)
+#define RANKED_SLOTS (UINT64_C(1) << 16)
 
 struct entry {
   uint64_t hash;
@@ -26,6 +27,8 @@ struct store {
   uint64_t keys;
   uint8_t *arena;
   uint64_t arena_bytes, used; /* bytes */
+  /* of all keys, so that planning need not read the table; NULL if there are few slots */
+  struct rank_frequency *ranks;
 };
 
 struct besom_workload {
@@ -40,13 +43,18 @@ struct besom_workload {
 
 /* ------------------------------------------------------------------ create and free */
 
+static uint64_t ranks_bytes_of(uint64_t slots) {
+  return slots < RANKED_SLOTS ? 0 : sizeof(struct rank_frequency);
+}
+
 static uint64_t workload_bytes_of(uint64_t slots, uint64_t arena_bytes) {
-  return slots * sizeof(struct entry) + arena_bytes;
+  return slots * sizeof(struct entry) + ranks_bytes_of(slots) + arena_bytes;
 }
 
 static void store_free(const besom_workload *w, struct store *s) {
   besom__release(&w->allocator, s->entries, s->slots * sizeof *s->entries);
   besom__release(&w->allocator, s->arena, s->arena_bytes);
+  besom__release(&w->allocator, s->ranks, sizeof *s->ranks);
   *s = (struct store){0};
 }
 
@@ -56,7 +64,9 @@ static besom_status store_make(const besom_workload *w, uint64_t slots, uint64_t
   *s = (struct store){.slots = slots, .arena_bytes = arena_bytes};
   s->entries = besom__allocate(&w->allocator, slots * sizeof *s->entries);
   s->arena = s->entries ? besom__allocate(&w->allocator, arena_bytes) : NULL;
-  if (s->arena) return BESOM_OK;
+  bool ranked = slots >= RANKED_SLOTS;
+  if (s->arena && ranked) s->ranks = besom__allocate(&w->allocator, sizeof *s->ranks);
+  if (s->arena && (s->ranks || !ranked)) return BESOM_OK;
   store_free(w, s);
   return BESOM_NO_MEMORY;
 }
@@ -111,6 +121,7 @@ static void workload_put(struct store *s, uint64_t hash, const void *key, size_t
   if (len) memcpy(s->arena + s->used, key, len);
   s->used += len;
   s->keys++;
+  if (s->ranks) besom__rank_frequency_add(s->ranks, count);
 }
 
 /*
@@ -175,6 +186,17 @@ static besom_status drop_keys(besom_workload *w, bool bytes_short) {
 }
 
 /*
+ * The wanted size of the arena. Ranks must not halve the number of keys: if they alone exceed the
+ * limit, the arena is as much smaller, if it has the needed bytes still.
+ */
+static uint64_t arena_beside_ranks(const besom_workload *w, uint64_t slots, uint64_t wanted,
+                                   uint64_t needed) {
+  uint64_t ranks = ranks_bytes_of(slots), all = workload_bytes_of(slots, wanted);
+  bool smaller = all > w->memory && all - ranks <= w->memory && wanted >= ranks + needed;
+  return smaller ? wanted - ranks : wanted;
+}
+
+/*
  * Makes room for one more key: doubles what is full if the limit allows it, else drops other
  * keys.
  */
@@ -184,7 +206,8 @@ static besom_status workload_make_room(besom_workload *w, size_t len) {
     const struct store *s = &w->store;
     bool bytes_short = s->arena_bytes - s->used < len;
     uint64_t slots = s->keys < s->slots / 4 * 3 ? s->slots : 2 * s->slots;
-    uint64_t arena_bytes = bytes_short ? 2 * s->arena_bytes : s->arena_bytes;
+    uint64_t arena_bytes = arena_beside_ranks(
+        w, slots, bytes_short ? 2 * s->arena_bytes : s->arena_bytes, s->used + len);
     status = workload_bytes_of(slots, arena_bytes) <= w->memory
                  ? workload_rebuild(w, slots, arena_bytes, 0)
                  : drop_keys(w, bytes_short);
@@ -198,6 +221,7 @@ besom_status besom_workload_add(besom_workload *w, const void *key, size_t len, 
   uint64_t hash = hash_bytes(&w->hasher, key, len).hi;
   struct entry *e = workload_slot_of(&w->store, hash, key, len);
   if (e->count) {
+    if (w->store.ranks) besom__rank_frequency_raise(w->store.ranks, e->count, times);
     e->count += times;
   } else {
     besom_status status = workload_make_room(w, len);
@@ -236,15 +260,17 @@ const besom_allocator *besom__workload_allocator(const besom_workload *w) {
 }
 
 void besom__workload_rank_frequency(const besom_workload *w, struct rank_frequency *out) {
-  for (uint64_t i = 0; i < w->store.slots; i++)
+  if (w->store.ranks) *out = *w->store.ranks;
+  for (uint64_t i = 0; i < w->store.slots && !w->store.ranks; i++)
     besom__rank_frequency_add(out, w->store.entries[i].count);
   out->lost = w->queries - w->known;
 }
 
 /* As besom__rank_frequency_unseen, without the classes. */
 static double unseen(const besom_workload *w) {
-  uint64_t once = 0;
-  for (uint64_t i = 0; i < w->store.slots; i++) once += w->store.entries[i].count == 1;
+  uint64_t once = w->store.ranks ? w->store.ranks->keys[1] : 0;
+  for (uint64_t i = 0; i < w->store.slots && !w->store.ranks; i++)
+    once += w->store.entries[i].count == 1;
   return w->queries ? (double)(once + w->queries - w->known) / (double)w->queries : 1;
 }
 

@@ -90,6 +90,29 @@ static void chance_is_not_popularity(void **state) {
   free(p);
 }
 
+/* A walk from the nearest place ends where a walk from the start ends. */
+static void a_walk_may_begin_at_a_place(void **state) {
+  (void)state;
+  struct rank_frequency *p = zipf(30000, 1e5, 1);
+  struct rank_places *places = heap_array(1, sizeof *places);
+  besom__rank_places(p, places);
+  assert_true(places->n > 10 && places->at[places->n - 1].keys == (double)p->n_keys);
+  for (double keys = 1; keys < 40000; keys = ceil(1.3 * keys)) {
+    struct rank_walk near = besom__rank_walk_to(places, keys), far = besom__rank_walk_start(p);
+    besom__rank_walk_by_keys(&far, keys);
+    assert_true(near.keys == far.keys && near.class == far.class && near.left == far.left);
+    assert_true(fabs(near.share - far.share) < 1e-9);
+  }
+  free(places);
+  free(p);
+  p = heap_array(1, sizeof *p); /* no keys at all */
+  places = heap_array(1, sizeof *places);
+  besom__rank_places(p, places);
+  assert_true(besom__rank_walk_to(places, 5).keys == 0);
+  free(places);
+  free(p);
+}
+
 /* ------------------------------------------------------------------ brute force */
 
 static struct stack_objective aim_of(const char *kind, double bits, double rate) {
@@ -417,6 +440,7 @@ int main(void) {
       cmocka_unit_test(classes_of_counts_ascend),
       cmocka_unit_test(one_is_left_out),
       cmocka_unit_test(chance_is_not_popularity),
+      cmocka_unit_test(a_walk_may_begin_at_a_place),
       cmocka_unit_test(a_plan_of_any_rates_is_near_the_best),
       cmocka_unit_test(a_plan_of_whole_bits_is_near_the_best),
       cmocka_unit_test(a_plan_is_near_the_best_of_all_stacks),

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "besom_plan.h"
+#include "stacked/workload.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -168,6 +168,100 @@ static void failing_memory_changes_nothing(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ ranks */
+
+/* The ranks of a large workload are kept with every query: they are those of its keys. */
+static void assert_ranks(besom_workload *w) {
+  struct rank_frequency *own = heap_array(1, sizeof *own), *kept = heap_array(1, sizeof *kept);
+  besom_source source = besom_workload_source(w);
+  besom_bytes key;
+  uint64_t weight = 1;
+  while (source.next(source.ctx, &key, &weight) == BESOM_OK) besom__rank_frequency_add(own, weight);
+  besom__workload_rank_frequency(w, kept);
+  assert_int_equal(kept->lost, stats_of(w).queries - stats_of(w).known);
+  own->lost = kept->lost;
+  assert_memory_equal(own, kept, sizeof *own);
+  assert_true(stats_of(w).unseen == besom__rank_frequency_unseen(own));
+  free(own);
+  free(kept);
+}
+
+/* 60,000 keys, first one by one, then some of them often. */
+static void ranks_follow_the_counts(void **state) {
+  (void)state;
+  besom_workload *w = make(0);
+  random_stream random = {5};
+  for (uint64_t i = 0; i < 60000; i++) assert_int_equal(add_u64(w, i, 1 + i % 5), BESOM_OK);
+  assert_ranks(w);
+  for (uint64_t i = 0; i < 60000; i++) {
+    uint64_t key = random_below(&random, 60000), times = i % 100 ? 1 + i % 3 : 5000;
+    assert_int_equal(add_u64(w, key, times), BESOM_OK);
+  }
+  assert_ranks(w);
+  besom_workload_free(w);
+}
+
+/* What is dropped is dropped from the ranks; they are within the limit, too. */
+static void ranks_are_within_the_memory(void **state) {
+  (void)state;
+  enum { MEMORY = 4 << 20 };
+  besom_workload *w = make(MEMORY);
+  uint64_t most = 0;
+  for (uint64_t i = 0; i < 150000; i++) {
+    assert_int_equal(add_u64(w, i, 1 + i % 2), BESOM_OK);
+    besom_workload_statistics stats = stats_of(w);
+    assert_true(stats.bytes <= MEMORY + 4096);
+    most = stats.keys > most ? stats.keys : most;
+  }
+  assert_true(stats_of(w).error > 0 && most >= 49152); /* three quarters of 2^16 slots */
+  assert_ranks(w);
+  besom_workload_free(w);
+}
+
+/*
+ * Long keys in a limit of a power of 2: the arena has half of it and the table the other half, but
+ * for the ranks.
+ */
+static void ranks_do_not_halve_the_keys(void **state) {
+  (void)state;
+  enum { MEMORY = 4 << 20, LEN = 40 };
+  besom_workload *w = make(MEMORY);
+  uint8_t key[LEN] = {0};
+  for (uint64_t i = 0; i < 45000; i++) {
+    memcpy(key, &i, sizeof i);
+    assert_int_equal(besom_workload_add(w, key, LEN, 1), BESOM_OK);
+  }
+  assert_int_equal(stats_of(w).error, 0);
+  assert_int_equal(stats_of(w).keys, 45000);
+  assert_true(stats_of(w).bytes <= MEMORY + 4096);
+  assert_ranks(w);
+  besom_workload_free(w);
+}
+
+/* No memory for a table, an arena or the ranks: the query is not counted, all others are. */
+static void failing_memory_keeps_the_ranks(void **state) {
+  (void)state;
+  for (uint64_t fail_at = 36; fail_at < 46; fail_at++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    memory.fail_at = fail_at;
+    besom_workload *w = NULL;
+    assert_int_equal(besom_workload_create(0, &memory.api, &w), BESOM_OK);
+    besom_status status = BESOM_OK;
+    uint64_t added = 0;
+    for (; status == BESOM_OK && added < 50000; added += status == BESOM_OK)
+      status = add_u64(w, added, 1);
+    assert_true(status == BESOM_OK || status == BESOM_NO_MEMORY);
+    assert_int_equal(stats_of(w).keys, added);
+    assert_ranks(w);
+    assert_int_equal(add_u64(w, added, 1), BESOM_OK);
+    assert_ranks(w);
+    besom_workload_free(w);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+}
+
 /* ------------------------------------------------------------------ plans */
 
 static besom_workload *zipf(uint64_t keys) {
@@ -230,6 +324,10 @@ int main(void) {
       cmocka_unit_test(long_keys_are_bounded_too),
       cmocka_unit_test(wrong_arguments_are_told),
       cmocka_unit_test(failing_memory_changes_nothing),
+      cmocka_unit_test(ranks_follow_the_counts),
+      cmocka_unit_test(ranks_are_within_the_memory),
+      cmocka_unit_test(ranks_do_not_halve_the_keys),
+      cmocka_unit_test(failing_memory_keeps_the_ranks),
       cmocka_unit_test(a_plan_says_what_to_expect),
       cmocka_unit_test(impossible_plans_are_refused),
   };
