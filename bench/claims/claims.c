@@ -33,6 +33,7 @@ const claim *const claims[] = {
     &learnt_speed_claim,
     &lists_claim,
     &loops_claim,
+    &maplet_claim,
     &mapped_claim,
     &merge_claim,
     &no_writer_claim,

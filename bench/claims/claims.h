@@ -125,6 +125,7 @@ extern const claim learned_claim;
 extern const claim learnt_speed_claim;
 extern const claim lists_claim;
 extern const claim loops_claim;
+extern const claim maplet_claim;
 extern const claim mapped_claim;
 extern const claim merge_claim;
 extern const claim no_writer_claim;
