@@ -206,7 +206,7 @@ static void write_row(report *numbers, const char *name, double rate, const char
   report_cell(numbers, "%llu", (unsigned long long)r->missing);
 }
 
-/* Places that are equal in wrong candidates to a maplet of this rate have filters of rate/PLACES. */
+/* Filters of rate/PLACES have as few wrong candidates per query as a maplet of this rate. */
 static row measure_places(const pairs *p, const queries *absent, double rate, const char *name,
                           report *numbers) {
   structure s = {.name = name, .rate = rate, .truth = p};
