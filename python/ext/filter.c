@@ -353,6 +353,7 @@ static PyMethodDef methods[] = {
     {"_replace_value", FAST(besom__py_replace_value), METH_FASTCALL, NULL},
     {"_adapt_value", FAST(besom__py_adapt_value), METH_FASTCALL, NULL},
     {"_note", besom__py_note, METH_NOARGS, NULL},
+    {"_rekey_pairs", besom__py_rekey_pairs, METH_VARARGS, NULL},
     {"_set_note", besom__py_set_note, METH_O, NULL},
     {"_layers", besom__py_filter_layers, METH_NOARGS, NULL},
     {"_rekey", besom__py_filter_rekey, METH_VARARGS, NULL},

@@ -9,6 +9,7 @@
 #include "filter.h"
 #include "key_array.h"
 #include "keys.h"
+#include "sources.h"
 
 enum { SOME = 32, PART = 4096, TURN = 1 << 20 };
 
@@ -151,15 +152,23 @@ static PyObject *insert_pairs(struct filter *self, const struct key_array *keys,
   return NULL;
 }
 
+/* -1: an exception is set. */
+static int check_pairs(const struct key_array *keys, const struct key_array *values) {
+  if (values->form != KEYS_NUMBERS && values->n &&
+      !(values->form == KEYS_OBJECTS && values->numbers)) {
+    PyErr_Format(PyExc_TypeError, "values: an array of integers is expected");
+    return -1;
+  }
+  if (keys->n != values->n) {
+    PyErr_Format(PyExc_ValueError, "%zu keys and %zu values", keys->n, values->n);
+    return -1;
+  }
+  return besom__py_key_array_refuse_nulls(keys) || besom__py_key_array_refuse_nulls(values) ? -1
+                                                                                            : 0;
+}
+
 static PyObject *insert_arrays(struct filter *self, const struct key_array *keys,
                                const struct key_array *values) {
-  if (values->form != KEYS_NUMBERS && values->n &&
-      !(values->form == KEYS_OBJECTS && values->numbers))
-    return PyErr_Format(PyExc_TypeError, "values: an array of integers is expected");
-  if (keys->n != values->n)
-    return PyErr_Format(PyExc_ValueError, "%zu keys and %zu values", keys->n, values->n);
-  if (besom__py_key_array_refuse_nulls(keys) || besom__py_key_array_refuse_nulls(values))
-    return NULL;
   struct pair_part *part = PyMem_Malloc(sizeof *part);
   if (!part) return PyErr_NoMemory();
   PyObject *result = insert_pairs(self, keys, values, part);
@@ -167,15 +176,75 @@ static PyObject *insert_arrays(struct filter *self, const struct key_array *keys
   return result;
 }
 
+/* Two arrays of equal length. NULL: an exception is set. */
+static PyObject *open_pairs(PyObject *const *args, struct key_array *keys,
+                            struct key_array *values) {
+  if (besom__py_key_array_open(args[0], false, keys)) return NULL;
+  if (!besom__py_key_array_open(args[1], false, values)) {
+    if (!check_pairs(keys, values)) return Py_None; /* borrowed */
+    besom__py_key_array_close(values);
+  }
+  besom__py_key_array_close(keys);
+  return NULL;
+}
+
 PyObject *besom__py_insert_values(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   struct key_array keys, values;
   if (n != 2) return PyErr_Format(PyExc_TypeError, "keys and values are expected");
-  if (besom__py_key_array_open(args[0], false, &keys)) return NULL;
-  PyObject *result = NULL;
-  if (!besom__py_key_array_open(args[1], false, &values)) {
-    result = insert_arrays((struct filter *)self, &keys, &values);
-    besom__py_key_array_close(&values);
-  }
+  if (!open_pairs(args, &keys, &values)) return NULL;
+  PyObject *result = insert_arrays((struct filter *)self, &keys, &values);
+  besom__py_key_array_close(&values);
+  besom__py_key_array_close(&keys);
+  return result;
+}
+
+/* -------------------------------------------------------------- a new seed */
+
+/* The pairs of two arrays. */
+struct array_pairs {
+  struct array_source members;
+  besom_source keys;
+  const uint64_t *values;
+  size_t at;
+};
+
+static besom_status next_pair(void *ctx, besom_bytes *key, uint64_t *value) {
+  struct array_pairs *pairs = ctx;
+  besom_status status = pairs->keys.next(pairs->keys.ctx, key, NULL);
+  if (status == BESOM_OK) *value = pairs->values[pairs->at++];
+  return status;
+}
+
+static besom_status rewind_pairs(void *ctx) {
+  struct array_pairs *pairs = ctx;
+  pairs->at = 0;
+  return pairs->keys.rewind(pairs->keys.ctx);
+}
+
+static PyObject *rekey_pairs(struct filter *self, const struct key_array *keys,
+                             const struct key_array *values, const uint8_t *seed) {
+  struct array_pairs pairs = {.values = values->numbers};
+  pairs.keys = besom__py_array_source(&pairs.members, keys);
+  besom_pair_source source = {next_pair, rewind_pairs, keys->n, &pairs};
+  if (besom__py_lock_enter_write(&self->lock)) return NULL;
+  besom_status status;
+  Py_BEGIN_ALLOW_THREADS status = besom_rekey_pairs(self->f, &source, seed, NULL);
+  Py_END_ALLOW_THREADS besom__py_lock_leave_write(&self->lock);
+  if (status == BESOM_OK) Py_RETURN_NONE;
+  return raise_of_pair(self, status, NULL);
+}
+
+/* _rekey_pairs(keys, values, seed): all are converted first, as by _rekey. */
+PyObject *besom__py_rekey_pairs(PyObject *self, PyObject *args) {
+  PyObject *arrays[2];
+  struct key_array keys, values;
+  const char *seed;
+  Py_ssize_t seed_len;
+  if (!PyArg_ParseTuple(args, "OOz#", &arrays[0], &arrays[1], &seed, &seed_len)) return NULL;
+  if (seed && seed_len != 16) return PyErr_Format(PyExc_ValueError, "seed has 16 bytes");
+  if (!open_pairs(arrays, &keys, &values)) return NULL;
+  PyObject *result = rekey_pairs((struct filter *)self, &keys, &values, (const uint8_t *)seed);
+  besom__py_key_array_close(&values);
   besom__py_key_array_close(&keys);
   return result;
 }

@@ -105,3 +105,84 @@ def test_repeats_can_be_ignored():
     assert len(m) == 1
     with pytest.raises(besom.UnsupportedError):
         m.remove("ann", 3)
+
+
+def test_merging_keeps_every_pair_of_both():
+    maps = [besom.Map(4000, 1 / 16, seed=SEED) for _ in range(2)]
+    for i, m in enumerate(maps):
+        m.add_many(range(1000), [key % 50 + i for key in range(1000)])
+        m.add_many(range(1000 * (i + 1), 1000 * (i + 1) + 500), [i] * 500)
+    maps[0].merge(maps[1])
+    assert len(maps[0]) == 3000 and len(maps[1]) == 1500
+    for key in range(1000):
+        assert {key % 50, key % 50 + 1} <= maps[0][key]
+    assert all(0 in maps[0][key] for key in range(1000, 1500))
+    assert all(1 in maps[0][key] for key in range(2000, 2500))
+    before = maps[0].to_bytes()
+    for other in (besom.Map(100), besom.Map(4000, 1 / 16, seed=b"x" * 16),
+                  besom.Map(4000, 1 / 16, seed=SEED, value_bits=8),
+                  besom.Map(4000, 1 / 16, seed=SEED, names=True)):
+        with pytest.raises(besom.IncompatibleError):
+            maps[0].merge(other)
+    with pytest.raises(TypeError):
+        maps[0].merge(besom.Filter(100))
+    assert maps[0].to_bytes() == before
+    with pytest.raises(besom.FullError):
+        for _ in range(2):
+            maps[1].merge(maps[1])
+            maps[0].merge(maps[1])
+
+
+def test_merging_maps_with_names():
+    def named(*pairs):
+        m = besom.Map(100, names=True, seed=SEED)
+        for key, value in pairs:
+            m.add(key, value)
+        return m
+
+    short, long = named(("ann", "a")), named(("bob", "a"), ("eve", "b"))
+    short.merge(long)
+    assert (short["ann"], short["bob"], short["eve"]) == ({"a"}, {"a"}, {"b"})
+    short.add("dan", "c")
+    assert short.names == ("a", "b", "c") and besom.Map.from_bytes(short.to_bytes())["dan"] == {"c"}
+    short.merge(long)
+    assert len(short) == 6 and short.names == ("a", "b", "c") and long.names == ("a", "b")
+    with pytest.raises(besom.IncompatibleError):
+        short.merge(named(("ann", "b")))
+    other_seed = besom.Map(100, names=True, seed=b"x" * 16)
+    for name in "abcd":
+        other_seed.add(name, name)
+    with pytest.raises(besom.IncompatibleError):
+        short.merge(other_seed)
+    assert short.names == ("a", "b", "c") and besom.Map.from_bytes(short.to_bytes()).names == ("a", "b", "c")
+
+
+def test_rekeying_keeps_every_pair():
+    m = besom.Map(3000, 1 / 4, seed=SEED)
+    keys, values = [f"key{i % 900}" for i in range(1000)], [i % 60 for i in range(1000)]
+    m.add_many(keys, values)
+    wrong = [key for key in range(500) if key in m]
+    for key in wrong:
+        for value in m.candidates(key):
+            m.report(key, value)
+    assert wrong and not any(key in m for key in wrong)
+    m.rekey(keys, values)
+    assert len(m) == 1000 and any(key in m for key in range(500))
+    assert all(value in m[key] for key, value in zip(keys, values))
+    before = m.to_bytes()
+    for arguments, error in (((keys, values[1:]), ValueError), ((keys, ["x"] * 1000), TypeError),
+                             ((keys, [1 << 16] * 1000), besom.InvalidError),
+                             ((range(10**5), [0] * 10**5), besom.FullError),
+                             ((keys, values, b"short"), ValueError)):
+        with pytest.raises(error):
+            m.rekey(*arguments)
+    assert m.to_bytes() == before
+    m.rekey(keys, values, SEED)
+    m.rekey([], [])
+    assert len(m) == 0
+    named = besom.Map(100, names=True)
+    named.add("ann", "shard-3")
+    named.rekey(["ann"], ["shard-3"])
+    assert named["ann"] == {"shard-3"}
+    with pytest.raises(KeyError):
+        named.rekey(["ann"], ["unknown"])

@@ -8,6 +8,10 @@ from ._filter import Filter
 _NAMES = b"besom map names"
 
 
+def _note_of(names):
+    return "\n".join([_NAMES.decode(), *names, ""]).encode("utf-8", "surrogateescape")
+
+
 class Map(collections.abc.MutableMapping):
     """A mapping from keys to sets of values, in little more than the bits of a value per pair.
 
@@ -51,8 +55,7 @@ class Map(collections.abc.MutableMapping):
         return self
 
     def _keep_names(self):
-        lines = [_NAMES.decode(), *self._names, ""]
-        self._filter._set_note("\n".join(lines).encode("utf-8", "surrogateescape"))
+        self._filter._set_note(_note_of(self._names))
 
     def _number(self, value, add=False):
         if self._names is None:
@@ -182,6 +185,60 @@ class Map(collections.abc.MutableMapping):
     def grow(self):
         """Double the number of pairs that fit. No answer changes."""
         self._filter.grow()
+
+    def merge(self, other):
+        """Add all pairs of another map, which must have the same seed, hash and value_bits.
+
+        Names must have the same numbers: one map's table is the beginning of the other's.
+        IncompatibleError, else; FullError: no room, grow() the map first. Then it is unchanged.
+        Reports of either map are kept if they hold for both.
+
+        >>> monday, tuesday = (besom.Map(1000, seed=bytes(16)) for day in range(2))
+        >>> monday.add("ann", 3); tuesday.add("ann", 7)
+        >>> monday.merge(tuesday)
+        >>> sorted(monday["ann"])
+        [3, 7]
+        """
+        if not isinstance(other, Map):
+            raise TypeError(f"a besom.Map is expected, not {type(other).__name__}")
+        mine, others = self._filter._note(), other._filter._note()
+        if (self._names is None) != (other._names is None):
+            raise _besom.IncompatibleError("one of the maps has names, the other one numbers")
+        if not (mine.startswith(_NAMES) and others.startswith(_NAMES)):
+            self._filter |= other._filter
+        elif mine.startswith(others):
+            self._filter |= other._filter if mine == others else other._with_note(mine)
+        elif others.startswith(mine):
+            self._filter._set_note(others)
+            try:
+                self._filter |= other._filter
+            except BaseException:
+                self._filter._set_note(mine)
+                raise
+            self._start(self._filter)
+        else:
+            raise _besom.IncompatibleError("the maps have different names")
+
+    def _with_note(self, note):
+        copy = self._filter.copy()
+        copy._set_note(note)
+        return copy
+
+    def rekey(self, keys, values, seed=None):
+        """Rebuild the map under a new seed, a random one by default. Drops all reports.
+
+        keys and values give every pair as often as it was added: as for add_many. All of them are
+        held in memory.
+
+        >>> m = besom.Map(1000)
+        >>> m.add("ann", 3)
+        >>> m.rekey(["ann"], [3])
+        >>> m["ann"]
+        {3}
+        """
+        if self._names is not None:
+            values = [self._number(value) for value in values]
+        self._filter._rekey_pairs(keys, values, seed)
 
     def save(self, path):
         """Write the map to a file, which `besom map` reads, too. See besom.Filter.save."""
