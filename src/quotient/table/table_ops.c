@@ -317,6 +317,17 @@ ALWAYS_INLINE uint64_t slot_value_fast(const struct qtable *t, const uint8_t *bl
              << j;
   }
   return value;
+#elif defined(__AVX2__)
+  const uint8_t *planes = block + t->values_at;
+  uint64_t value = 0;
+  unsigned j = 0;
+  for (; j + 4 <= t->value_bits; j += 4) {
+    __m256i words = _mm256_loadu_si256((const __m256i *)(planes + 8 * j));
+    __m256i bits = _mm256_sll_epi64(words, _mm_cvtsi32_si128((int)(63 - i)));
+    value |= (uint64_t)(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(bits)) << j;
+  }
+  for (; j < t->value_bits; j++) value |= (load64_shared(planes + 8 * j) >> i & 1) << j;
+  return value;
 #else
   return slot_value(t, block, i);
 #endif
@@ -329,18 +340,35 @@ struct equal_slots {
   enum answer answer; /* YES: there is one, and it can be read at once */
 };
 
+/* For runs that leave their block: all slots, if equal ones are in two blocks. */
+static __attribute__((noinline)) uint64_t equal_far(const struct qtable *t, struct target at,
+                                                    const uint8_t **block) {
+  struct run run = besom__find_run(t, at.quotient);
+  uint64_t slots = 0;
+  for (uint64_t b = run.start / 64; 64 * b < run.end; b++) {
+    uint64_t here = matches_in_block(t, b, run.start, run.end, at.remainder, WIDTH(t));
+    if (!here) continue;
+    *block = block_at(t, b);
+    slots = slots ? ~UINT64_C(0) : here;
+  }
+  return slots;
+}
+
 /* Prefetches the value, too. */
 ALWAYS_INLINE struct equal_slots equal_prefetched(const struct qtable *t, struct target at,
                                                   unsigned width) {
   struct prefetched_run run = run_prefetched(t, at);
-  struct equal_slots found = {.block = at.block, .answer = ANSWER_MAYBE};
-  if (UNLIKELY(run.slots >> BATCH_SLOTS)) return found;
-  found.slots = slots_equal_in(t, at.block, run.first, run.slots, at.remainder, width) << run.first;
+  struct equal_slots found = {.block = at.block};
+  if (UNLIKELY(run.slots >> BATCH_SLOTS))
+    found.slots = equal_far(t, at, &found.block);
+  else
+    found.slots = slots_equal_in(t, at.block, run.first, run.slots, at.remainder, width)
+                  << run.first;
   bool further = t->further_slots && is_like_further(at.remainder, width);
   bool one = !(found.slots & (found.slots - 1)) & !further & !t->extended & !has_tags(t);
   found.answer = !found.slots ? ANSWER_NO : one ? ANSWER_YES : ANSWER_MAYBE;
   if (found.answer == ANSWER_NO) return found;
-  const uint8_t *value = at.block + t->values_at, *end = value + 8 * t->value_bits - 1;
+  const uint8_t *value = found.block + t->values_at, *end = value + 8 * t->value_bits - 1;
   for (; value < end; value += 64) __builtin_prefetch(value);
   __builtin_prefetch(end);
   return found;

@@ -7,7 +7,7 @@ def laws(*kinds):
     return [f"contract_tests --defaults */{kind}" for kind in kinds]
 
 
-TABLES = ["quotient_table", "table_queries", "quotient_geometry", "published_forms", "filter_stats",
+TABLES = ["quotient_table", "table_queries", "maplet", "maplet_batches", "quotient_geometry", "published_forms", "filter_stats",
           "exact_limits", "patches", "saved_fields", "filter_config", "cursor_seek", "public_calls"]
 SLOT_META = ["slot_meta", "slot_meta_calls", "slot_meta_code"]
 ADAPTIVE = ["aqf", "aqf_limits", "broom", "broom_long_runs", "exceptions", "extension_pool",
