@@ -113,3 +113,44 @@ func TestVectors(t *testing.T) {
 		}
 	}
 }
+
+// TestMapVectors asks the maps of tests/vectors what every language asks.
+func TestMapVectors(t *testing.T) {
+	dir := os.Getenv("BESOM_VECTORS")
+	if dir == "" {
+		t.Skip("needs BESOM_VECTORS")
+	}
+	text := strings.TrimSpace(string(must[[]byte](t)(os.ReadFile(filepath.Join(dir, "maps.txt")))))
+	lines := strings.Split(text, "\n")
+	if len(lines) < 4 {
+		t.Fatalf("%d files", len(lines))
+	}
+	for _, line := range lines {
+		var name string
+		var crc, many uint32
+		var candidates, more int
+		if _, err := fmt.Sscanf(line, "%s %x %d %x %d", &name, &crc, &candidates, &many, &more); err != nil {
+			t.Fatal(line, err)
+		}
+		m := must[*Map](t)(AsMap(must[*Filter](t)(Open(filepath.Join(dir, name)))))
+		var answers []byte
+		var values []uint64
+		n := 0
+		space := make([]byte, 0, 320)
+		for i := uint64(0); i < 1<<14; i++ {
+			key, integer, isInteger := vectorKey(vectorQuery(i), space)
+			if isInteger {
+				key = appendUint64(integer, space[:0])
+			}
+			values = must[[]uint64](t)(m.Get(key, values[:0]))
+			n += len(values)
+			answers = append(answers, byte(len(values)))
+			for _, value := range values {
+				answers = append(answers, byte(value), byte(value>>8))
+			}
+		}
+		if got := crc32.ChecksumIEEE(answers); got != crc || n != candidates {
+			t.Errorf("%s: %d candidates instead of %d", name, n, candidates)
+		}
+	}
+}

@@ -38,13 +38,26 @@ def keys():
     return [key(query(i)) for i in range(QUERIES)]
 
 
-LINES = (VECTORS / "expected.txt").read_text().splitlines() if VECTORS.exists() else []
+def lines(name):
+    return (VECTORS / name).read_text().splitlines() if VECTORS.exists() else []
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: line.split()[0])
+@pytest.mark.parametrize("line", lines("expected.txt"), ids=lambda line: line.split()[0])
 def test_answers(line, keys):
     name, crc, yes, _, _, _ = line.split()
     f = besom.Filter.open(VECTORS / name)
     answers = [k in f for k in keys]
     bitmap = bytes(sum(bit << i for i, bit in enumerate(answers[at:at + 8])) for at in range(0, QUERIES, 8))
     assert (sum(answers), f"{zlib.crc32(bitmap):08x}") == (int(yes), crc)
+
+
+@pytest.mark.parametrize("line", lines("maps.txt"), ids=lambda line: line.split()[0])
+def test_candidates(line, keys):
+    name, crc, candidates, _, _ = line.split()
+    starts, values = besom.Map.open(VECTORS / name).candidates_many(keys)
+    answers = bytearray()
+    for at, end in zip(starts, starts[1:]):
+        answers.append(end - at)
+        for value in values[at:end]:
+            answers += int(value).to_bytes(2, "little")
+    assert (len(values), f"{zlib.crc32(answers):08x}") == (int(candidates), crc)

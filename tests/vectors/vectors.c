@@ -1,8 +1,8 @@
 /*
- * vectors DIRECTORY [MANY]: opens every file that DIRECTORY/expected.txt names, asks the queries of
- * vectors.h (the first 2^14, or with MANY 2^20), and compares the answers. Uses the public calls of
- * reading only, so it tests each form of the amalgamation, too. A file of a kind that this build
- * lacks is reported, and its answers are not compared.
+ * vectors DIRECTORY [MANY]: opens every file that expected.txt and maps.txt of DIRECTORY name, asks
+ * the queries of vectors.h (the first 2^14, or with MANY 2^20), and compares the answers. Uses the
+ * public calls of reading only, so it tests each form of the amalgamation, too. A file of a kind
+ * that this build lacks is reported, and its answers are not compared.
  */
 #include "vectors.h"
 
@@ -75,6 +75,42 @@ static bool agree(const vector_file *v, bool many) {
   return false;
 }
 
+/* ------------------------------------------------------------------ maplets */
+
+static bool check_map(const char *path, uint32_t crc, unsigned long candidates, bool many) {
+  besom_filter *f = NULL;
+  uint32_t found = ~UINT32_C(0);
+  unsigned long n = 0;
+  besom_status status = besom_open(path, NULL, &f);
+  for (uint64_t q = 0; f && q < (many ? MANY : FEW); q++) {
+    vector_key key = vector_key_number(vector_query(q));
+    n += vector_candidates(f, &key, &found);
+  }
+  besom_free(f);
+  if (status == BESOM_UNKNOWN_KIND) return printf("%s: not a kind of this build\n", path) > 0;
+  if (status == BESOM_OK && ~found == crc && n == candidates) return true;
+  printf("%s: %s, %lu candidates instead of %lu\n", path, besom_strerror(status), n, candidates);
+  return false;
+}
+
+/* Returns the files that answer wrong. */
+static size_t check_maps(const char *directory, bool many) {
+  char path[4096], name[64];
+  unsigned long crc[2], candidates[2];
+  size_t n = 0, wrong = 0;
+  snprintf(path, sizeof path, "%s/maps.txt", directory);
+  FILE *in = fopen(path, "r");
+  for (; in && fscanf(in, "%63s %lx %lu %lx %lu", name, &crc[0], &candidates[0], &crc[1],
+                      &candidates[1]) == 5;
+       n++) {
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    wrong += !check_map(path, (uint32_t)crc[many], candidates[many], many);
+  }
+  if (in) fclose(in);
+  printf("%zu maplets, %zu wrong\n", n, wrong);
+  return n < 4 ? 1 : wrong;
+}
+
 int main(int n_arguments, char **arguments) {
   if (n_arguments < 2) return 2;
   bool many = n_arguments > 2;
@@ -97,5 +133,6 @@ int main(int n_arguments, char **arguments) {
     free(files[i].answers);
   }
   printf("%zu files, %zu wrong\n", opened, wrong);
+  wrong += check_maps(arguments[1], many);
   return wrong || opened < 20;
 }

@@ -12,15 +12,22 @@
  * expected.txt has a line per file: its name, and for the first FEW and the first MANY queries the
  * CRC-32 of the answers and the number of yes; then the first 64 answers. The answers are a bitmap:
  * bit i mod 8 of byte i / 8 is that of query i.
+ *
+ * Maplets: key n has the value m(n xor VALUES) mod 2^10. If n mod 4 is 0, it also has the value
+ * m(n xor (VALUES + 1)) mod 2^10. maps.txt has a line per file: its name, and for the first FEW and
+ * the first MANY queries the CRC-32 of the answers and the number of candidates. An answer is a
+ * byte, the number of candidates of the query, and two little-endian bytes per candidate, in
+ * ascending order.
  */
 #ifndef BESOM_TESTS_VECTORS_H
 #define BESOM_TESTS_VECTORS_H
 
-#include "besom.h"
+#include "besom_map.h"
 
-enum { MEMBERS = 3000, FEW = 1 << 14, MANY = 1 << 20, MAX_KEY = 304 };
+enum { MEMBERS = 3000, FEW = 1 << 14, MANY = 1 << 20, MAX_KEY = 304, MAX_CANDIDATES = 16 };
 
 #define SEED UINT64_C(0x76656374)
+#define VALUES UINT64_C(0x76616c75)
 #define GOLDEN_RATIO UINT64_C(0x9e3779b97f4a7c15)
 
 typedef struct vector_key {
@@ -58,6 +65,25 @@ static inline uint32_t vector_crc(uint32_t crc, uint8_t byte) {
 static inline uint64_t vector_query(uint64_t i) {
   uint64_t s = vector_mix(i ^ SEED);
   return s % 2 ? s / 2 % MEMBERS : MEMBERS + i;
+}
+
+static inline uint64_t vector_value(uint64_t n, uint64_t which) {
+  return vector_mix(n ^ (VALUES + which)) % 1024;
+}
+
+/* Adds the answer of a maplet to the CRC-32. Returns the number of candidates. */
+static inline size_t vector_candidates(const besom_filter *f, const vector_key *key,
+                                       uint32_t *crc) {
+  uint64_t values[MAX_CANDIDATES];
+  size_t n = 0;
+  besom_status status = besom_get_values(f, key->bytes, key->len, values, MAX_CANDIDATES, &n);
+  if (status != BESOM_OK || n > MAX_CANDIDATES) return SIZE_MAX / 2;
+  *crc = vector_crc(*crc, (uint8_t)n);
+  for (size_t k = 0; k < n; k++) {
+    *crc = vector_crc(*crc, (uint8_t)values[k]);
+    *crc = vector_crc(*crc, (uint8_t)(values[k] >> 8));
+  }
+  return n;
 }
 
 static inline bool vector_answer(const besom_filter *f, const vector_key *key) {

@@ -1,5 +1,5 @@
 /*
- * write_vectors GOLDEN DIRECTORY: writes the files of the test vectors, and expected.txt. All seeds
+ * write_vectors GOLDEN DIRECTORY: writes the files of the test vectors, expected.txt and maps.txt. All seeds
  * are fixed, so the files are the same each time. KIND.besom has the members of vectors.h under
  * xxh3, KIND-sip.besom under SipHash, KIND-reported.besom also reports. Published systems that work
  * in front of a store only have their golden file (GOLDEN).
@@ -131,14 +131,82 @@ static void add_kind(const char *kind) {
   besom_free(sip);
 }
 
-int main(int n_arguments, char **arguments) {
+/* ------------------------------------------------------------------ maplets */
+
+static besom_filter *make_map(const char *kind, const char *options, const char *hash) {
+  static const uint8_t seed[16] = "test vectors";
+  besom_config config = {.kind = kind,
+                         .options = options,
+                         .hash = hash,
+                         .seed = seed,
+                         .capacity = MEMBERS + MEMBERS / 4,
+                         .fpr = 0.01,
+                         .value_bits = 10};
+  besom_filter *f;
+  if (besom_create(&config, &f) != BESOM_OK) exit(1);
+  for (uint64_t n = 0; n < MEMBERS; n++) {
+    vector_key key = vector_key_number(n);
+    for (uint64_t which = 0; which < (n % 4 ? 1 : 2); which++)
+      if (besom_insert_value(f, key.bytes, key.len, vector_value(n, which)) != BESOM_OK) exit(1);
+  }
+  return f;
+}
+
+/* Reports all candidates of the first absent keys that have some. */
+static void report_candidates(besom_filter *f) {
+  unsigned reported = 0;
+  for (uint64_t i = 0; reported < REPORTED; i++) {
+    vector_key key = vector_key_number(vector_query(i));
+    if (vector_query(i) < MEMBERS || !vector_answer(f, &key)) continue;
+    if (besom_adapt(f, key.bytes, key.len) != BESOM_OK) exit(1);
+    reported++;
+  }
+}
+
+static void add_map(const char *name, besom_filter *f) {
   char path[4096];
+  uint32_t crc = ~UINT32_C(0);
+  unsigned long candidates = 0;
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  if (besom_save_file(f, path) != BESOM_OK) exit(1);
+  fprintf(expected, "%s", name);
+  for (uint64_t i = 0; i < MANY; i++) {
+    vector_key key = vector_key_number(vector_query(i));
+    candidates += vector_candidates(f, &key, &crc);
+    if (i + 1 == FEW || i + 1 == MANY) fprintf(expected, " %08x %lu", (unsigned)~crc, candidates);
+  }
+  fprintf(expected, "\n");
+}
+
+static void add_maps(void) {
+  besom_filter *map = make_map("aqf", "maplet=yes", "xxh3"),
+               *sip = make_map("aqf", "maplet=yes", "sip"),
+               *chain = make_map("scaling", "base=aqf,maplet=yes", "xxh3");
+  add_map("maplet.besom", map);
+  add_map("maplet-sip.besom", sip);
+  add_map("maplet-scaling.besom", chain);
+  report_candidates(map);
+  add_map("maplet-reported.besom", map);
+  besom_free(map);
+  besom_free(sip);
+  besom_free(chain);
+}
+
+static void open_expected(const char *name) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", directory, name);
+  expected = fopen(path, "w");
+  if (!expected) exit(1);
+}
+
+int main(int n_arguments, char **arguments) {
   if (n_arguments != 3) return 2;
   golden = arguments[1];
   directory = arguments[2];
-  snprintf(path, sizeof path, "%s/expected.txt", directory);
-  expected = fopen(path, "w");
-  if (!expected) return 1;
+  open_expected("expected.txt");
   for (size_t i = 0; besom_kinds(i); i++) add_kind(besom_kinds(i)->name);
+  if (fclose(expected) != 0) return 1;
+  open_expected("maps.txt");
+  add_maps();
   return fclose(expected) != 0;
 }

@@ -39,13 +39,13 @@ function crc32(data) {
 }
 
 const keys = Array.from({ length: QUERIES }, (_, i) => key(query(i)));
-const lines = readFileSync(new URL('expected.txt', VECTORS), 'utf8').trim().split('\n');
-const NOT_READ = /^(pqf|scaling|adaptive-stacked)[-.]/; // by reader.mjs
+const linesOf = (name) => readFileSync(new URL(name, VECTORS), 'utf8').trim().split('\n');
+const NOT_READ = /^(pqf|scaling|maplet-scaling|adaptive-stacked)[-.]/; // by reader.mjs
 
-for (const [name, module] of Object.entries({ besom, reader }))
+for (const [name, module] of Object.entries({ besom, reader })) {
   test(`vectors, ${name}`, async () => {
     let opened = 0;
-    for (const line of lines) {
+    for (const line of linesOf('expected.txt')) {
       const [file, crc, yes] = line.split(' ');
       if (module === reader && NOT_READ.test(file)) continue;
       const filter = await module.Filter.open(readFileSync(new URL(file, VECTORS)));
@@ -62,3 +62,24 @@ for (const [name, module] of Object.entries({ besom, reader }))
     }
     assert.ok(opened > 50);
   });
+
+  test(`vectors of maps, ${name}`, async () => {
+    let opened = 0;
+    for (const line of linesOf('maps.txt')) {
+      const [file, crc, candidates] = line.split(' ');
+      if (module === reader && NOT_READ.test(file)) continue;
+      const filter = await module.Filter.open(readFileSync(new URL(file, VECTORS)));
+      const answers = [];
+      let found = 0;
+      for (const k of keys) {
+        const values = filter.candidates(k);
+        answers.push(values.length, ...[...values].flatMap((value) => [value & 255, value >> 8]));
+        found += values.length;
+      }
+      assert.deepEqual([found, crc32(answers)], [Number(candidates), crc], file);
+      filter.free();
+      opened++;
+    }
+    assert.equal(opened, module === reader ? 3 : 4);
+  });
+}

@@ -1,5 +1,5 @@
 //! Asks the files of tests/vectors (BESOM_VECTORS) what every language asks.
-use besom::{Filter, Status};
+use besom::{Filter, Map, Status};
 use std::{env, fs, path::PathBuf};
 
 const GOLDEN: u64 = 0x9e3779b97f4a7c15;
@@ -38,11 +38,19 @@ fn crc32(data: &[u8]) -> u32 {
     })
 }
 
+fn vectors() -> Option<PathBuf> {
+    let directory = env::var_os("BESOM_VECTORS").map(PathBuf::from);
+    if directory.is_none() {
+        eprintln!("BESOM_VECTORS is not set: nothing tested");
+    }
+    directory
+}
+
 #[test]
 fn answers_are_those_of_every_language() {
-    let directory = match env::var_os("BESOM_VECTORS") {
-        Some(directory) => PathBuf::from(directory),
-        None => return eprintln!("BESOM_VECTORS is not set: nothing tested"),
+    let directory = match vectors() {
+        Some(directory) => directory,
+        None => return,
     };
     let text = fs::read_to_string(directory.join("expected.txt")).unwrap();
     let mut files = Vec::new();
@@ -67,6 +75,32 @@ fn answers_are_those_of_every_language() {
     for (columns, _, answers) in &files {
         let yes: u32 = answers.iter().map(|byte| byte.count_ones()).sum();
         let found = (format!("{:08x}", crc32(answers)), yes.to_string());
+        assert_eq!((found.0.as_str(), found.1.as_str()), (columns[3], columns[4]), "{}", columns[0]);
+    }
+}
+
+#[test]
+fn candidates_are_those_of_every_language() {
+    let directory = match vectors() {
+        Some(directory) => directory,
+        None => return,
+    };
+    let text = fs::read_to_string(directory.join("maps.txt")).unwrap();
+    assert!(text.lines().count() >= 4);
+    for line in text.lines() {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let map = Map::of(Filter::open(directory.join(columns[0])).unwrap()).unwrap();
+        let (mut answers, mut candidates) = (Vec::new(), 0);
+        for i in 0..QUERIES {
+            let values = match key(query(i)) {
+                Key::Integer(k) => map.get(k.to_le_bytes()),
+                Key::Bytes(k) => map.get(k),
+            };
+            candidates += values.len();
+            answers.push(values.len() as u8);
+            answers.extend(values.iter().flat_map(|value| (*value as u16).to_le_bytes()));
+        }
+        let found = (format!("{:08x}", crc32(&answers)), candidates.to_string());
         assert_eq!((found.0.as_str(), found.1.as_str()), (columns[3], columns[4]), "{}", columns[0]);
     }
 }
