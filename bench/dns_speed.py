@@ -1,7 +1,7 @@
 """dns_speed.py COMMAND LIBRARY EXAMPLES [--names N] [--runs N] [--seconds S] [SERVER...]
 
 Memory, queries per second, and processor time per query of name servers that block a list: with besom, with the server's own way of
-blocking, and with an empty script. Runs are interleaved; medians are printed. The servers answer all other names
+blocking, and with an empty script. Runs are interleaved, each way being first in turn; medians are printed. The servers answer all other names
 from their configuration, so that nothing else is measured. A tenth of the queries is for listed names.
 docs/dns.md has the results. Needs dnsperf (scripts/setup.sh dns).
 """
@@ -150,8 +150,9 @@ def measure(server, place, given, ports):
         for way, port in zip(WAYS[1:], ports[1:]):
             assert ask(port, "www.host97.example97.net") == NXDOMAIN, (server, way)
         rates = {way: [] for way in WAYS}
-        for _ in range(given.runs):
-            for way, port in zip(WAYS, ports):
+        for i in range(given.runs):
+            order = list(zip(WAYS, ports))
+            for way, port in order[i % len(order):] + order[:i % len(order)]:
                 rates[way].append(load(running[way], port, place, given.seconds))
         empty = None
         for way in WAYS:

@@ -46,24 +46,23 @@ static struct af *require_for_add(RedisModuleCtx *ctx, RedisModuleString *key,
 /* Adds items until a reply says stop, and replicates them. Returns the number of replies. */
 static long add_until_stop(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af,
                            RedisModuleString **items, int n, const struct compat_add *add) {
-  RedisModuleString **effective = RedisModule_Alloc((size_t)n * sizeof *effective);
-  size_t n_effective = 0;
+  struct added_items added;
   bool go_on = true;
   besom_status status = BESOM_OK;
   int i = 0;
+  added_begin(&added, (size_t)n);
   begin_change(ctx);
   for (; i < n && go_on; i++) {
     bool missing = false, changed = false;
     if (status != BESOM_NO_MEMORY) /* a refusal takes long, so one is enough */
       status = af_add(af, bytes_of(items[i]), add->mode, &missing, &changed);
-    if (changed) effective[n_effective++] = items[i];
+    if (changed) added_append(&added, items[i]);
     go_on = add->reply(ctx, af, status, missing);
   }
   end_change();
-  replicate_items(ctx, "AF.MADD", "af.add", key, effective, n_effective);
+  added_end(&added, ctx, key);
   /* RedisBloom replicates items that do not fit, too, but not those without memory */
   if (status == BESOM_NO_MEMORY) mark_if_replayed(ctx, key, "not enough memory for an item");
-  RedisModule_Free(effective);
   return i;
 }
 

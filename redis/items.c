@@ -32,17 +32,17 @@ static int add_items(RedisModuleCtx *ctx, RedisModuleString **argv, RedisModuleS
                      int n, const struct add_options *options) {
   struct af *af = require_for_add(ctx, argv[1], items, n, options);
   if (!af) return REDISMODULE_OK;
-  RedisModuleString **effective = RedisModule_Alloc((size_t)n * sizeof *effective);
-  size_t n_effective = 0;
+  struct added_items added;
   bool failed = false;
   besom_status status = BESOM_OK;
+  added_begin(&added, (size_t)n);
   RedisModule_ReplyWithArray(ctx, n);
   begin_change(ctx);
   for (int i = 0; i < n; i++) {
     bool missing = false, changed = false;
     if (status != BESOM_NO_MEMORY) /* a refusal takes long, so one is enough */
       status = af_add(af, bytes_of(items[i]), options->mode, &missing, &changed);
-    if (changed) effective[n_effective++] = items[i];
+    if (changed) added_append(&added, items[i]);
     if (status == BESOM_OK)
       RedisModule_ReplyWithBool(ctx, missing);
     else
@@ -50,9 +50,8 @@ static int add_items(RedisModuleCtx *ctx, RedisModuleString **argv, RedisModuleS
     failed |= status != BESOM_OK;
   }
   end_change();
-  replicate_items(ctx, "AF.MADD", "af.add", argv[1], effective, n_effective);
+  added_end(&added, ctx, argv[1]);
   if (failed) mark_if_replayed(ctx, argv[1], ITEM_REFUSED);
-  RedisModule_Free(effective);
   return REDISMODULE_OK;
 }
 
@@ -131,17 +130,14 @@ int exists_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   return RedisModule_ReplyWithBool(ctx, af_has(af, bytes_of(argv[2])));
 }
 
-#define BATCH 256
+#define BATCH AF_MANY
 
 static void reply_batch(RedisModuleCtx *ctx, const struct af *af, RedisModuleString **items,
                         size_t n) {
   besom_bytes keys[BATCH];
   uint64_t bitmap[BATCH / 64] = {0};
   for (size_t i = 0; i < n; i++) keys[i] = bytes_of(items[i]);
-  bool single = af && (af->frozen || af->packed);
-  if (af && !single) besom_contains_many(af->filter, keys, n, bitmap);
-  for (size_t i = 0; single && i < n; i++)
-    bitmap[i / 64] |= (uint64_t)af_has(af, keys[i]) << i % 64;
+  if (af) af_has_many(af, keys, n, bitmap);
   for (size_t i = 0; i < n; i++) RedisModule_ReplyWithBool(ctx, bitmap[i / 64] >> i % 64 & 1);
 }
 

@@ -191,6 +191,21 @@ void replicate_items(RedisModuleCtx *ctx, const char *command, const char *event
   notify(ctx, event, key);
 }
 
+void added_begin(struct added_items *added, size_t n) {
+  bool fits = n <= sizeof added->few / sizeof *added->few;
+  added->items = fits ? added->few : RedisModule_Alloc(n * sizeof *added->items);
+  added->n = 0;
+}
+
+void added_append(struct added_items *added, RedisModuleString *item) {
+  added->items[added->n++] = item;
+}
+
+void added_end(struct added_items *added, RedisModuleCtx *ctx, RedisModuleString *key) {
+  replicate_items(ctx, "AF.MADD", "af.add", key, added->items, added->n);
+  if (added->items != added->few) RedisModule_Free(added->items);
+}
+
 void notify(RedisModuleCtx *ctx, const char *event, RedisModuleString *key) {
   RedisModule_NotifyKeyspaceEvent(ctx, REDISMODULE_NOTIFY_MODULE, event, key);
 }
@@ -207,6 +222,25 @@ bool af_has(const struct af *af, besom_bytes item) {
   if (af->packed) return besom__packed_contains(af->packed, digest_of(af, item));
   if (af->filter && besom_contains(af->filter, item.data, item.len)) return true;
   return frozen_layers_have(af, item);
+}
+
+/* Hashes do not wait for each other, nor for queries that were predicted wrongly. */
+static void packed_has_many(const struct packed *p, const besom_bytes *items, size_t n,
+                            uint64_t *bitmap) {
+  besom_digest digests[AF_MANY];
+  for (size_t i = 0; i < n; i++) digests[i] = besom__packed_hash(p, items[i].data, items[i].len);
+  for (size_t i = 0; i < n; i++)
+    bitmap[i / 64] |= (uint64_t)besom__packed_contains(p, digests[i]) << i % 64;
+}
+
+void af_has_many(const struct af *af, const besom_bytes *items, size_t n, uint64_t *bitmap) {
+  if (af->packed) {
+    packed_has_many(af->packed, items, n, bitmap);
+  } else if (!af->frozen) {
+    besom_contains_many(af->filter, items, n, bitmap);
+  } else {
+    for (size_t i = 0; i < n; i++) bitmap[i / 64] |= (uint64_t)af_has(af, items[i]) << i % 64;
+  }
 }
 
 besom_status af_count(const struct af *af, besom_bytes item, uint64_t *n) {

@@ -137,6 +137,17 @@ besom_status af_report(struct af *af, besom_bytes item, bool *changed);
 besom_status af_no_add(struct af *af, besom_bytes item, bool *changed);
 besom_status af_no_remove(struct af *af, besom_bytes item, bool *changed);
 
+/* The items that a command has added. Most commands have few. */
+struct added_items {
+  RedisModuleString *few[16], **items;
+  size_t n;
+};
+/* Makes room for n items. */
+void added_begin(struct added_items *added, size_t n);
+void added_append(struct added_items *added, RedisModuleString *item);
+/* Replicates "AF.MADD key items..." and sends the keyspace event, if there are items. */
+void added_end(struct added_items *added, RedisModuleCtx *ctx, RedisModuleString *key);
+
 /* Replicates "command key items..." and sends the keyspace event, if there are items. */
 void replicate_items(RedisModuleCtx *ctx, const char *command, const char *event,
                      RedisModuleString *key, RedisModuleString **items, size_t n);
@@ -146,6 +157,9 @@ void notify(RedisModuleCtx *ctx, const char *event, RedisModuleString *key);
 
 besom_bytes bytes_of(RedisModuleString *item);
 bool af_has(const struct af *af, besom_bytes item);
+/* For n <= AF_MANY items: sets the bits of those that are answered yes. The bitmap is 0. */
+#define AF_MANY 256
+void af_has_many(const struct af *af, const besom_bytes *items, size_t n, uint64_t *bitmap);
 /* Errors: UNSUPPORTED. */
 besom_status af_count(const struct af *af, besom_bytes item, uint64_t *n);
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "besom.h"
-#include "quotient/packed/packed.h"
+#include "quotient/packed/packed_table.h"
 #include "support/failing_allocator.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
@@ -58,6 +58,11 @@ static void equal_bytes(const besom_filter *a, const besom_filter *b) {
   memory_sink_close(&y);
 }
 
+/* Filters of this configuration are queried and changed with the instructions of `isa`. */
+static void use_isa(const struct packed *p, uint64_t isa) {
+  p->model->ops = besom__packed_ops((enum isa)isa);
+}
+
 static void check(const struct packed *p, const besom_filter *f, uint64_t universe) {
   besom_filter *unpacked;
   assert_int_equal(besom__unpack(p, &memory.api, &unpacked), BESOM_OK);
@@ -67,6 +72,7 @@ static void check(const struct packed *p, const besom_filter *f, uint64_t univer
   for (uint64_t i = 0; i < 2 * universe; i++) {
     uint64_t key = key_u64(MEMBERS, i), n = 0;
     besom_digest d = besom__packed_hash(p, &key, sizeof key);
+    use_isa(p, i % (besom__isa_best() + 1));
     assert_true(besom__packed_contains(p, d) == besom_contains(f, &key, sizeof key));
     assert_int_equal(besom_count(f, &key, sizeof key, &n), BESOM_OK);
     assert_int_equal(besom__packed_count(p, d), n);
@@ -77,6 +83,7 @@ static void check(const struct packed *p, const besom_filter *f, uint64_t univer
 static bool change(struct packed **p, besom_filter *f, random_stream *random, uint64_t universe) {
   uint64_t key = key_u64(MEMBERS, random_below(random, universe));
   besom_digest d = besom__packed_hash(*p, &key, sizeof key);
+  use_isa(*p, random_below(random, besom__isa_best() + 1));
   if (random_below(random, 4) == 0) {
     bool removed = besom__packed_remove(*p, d);
     assert_true(removed == (besom_remove(f, &key, sizeof key) == BESOM_OK));

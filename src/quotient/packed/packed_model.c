@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/system/memory.h"
+#include "quotient/packed/packed_table.h"
 #include "quotient/quotient_filter.h"
 
 /*
@@ -101,9 +102,13 @@ struct packed_model *besom__packed_model_of(const besom_filter *f, const besom_f
                                 .capacity = (uint32_t)layer->capacity,
                                 .tail = (uint32_t)(t->room - t->slots),
                                 .width = t->width,
+                                .fields_per_window = (uint8_t)(PACKED_WINDOW_BITS / t->width),
+                                .ops = besom__packed_ops(besom__isa_best()),
                                 .grows = f != layer,
                                 .len = (uint32_t)len,
                                 .total = (uint32_t)saved.len};
+    for (unsigned i = 0; i < like.fields_per_window; i++)
+      like.fields |= UINT64_C(1) << i * t->width;
     pthread_mutex_lock(&lock);
     m = find_or_add(&like, saved.data);
     pthread_mutex_unlock(&lock);

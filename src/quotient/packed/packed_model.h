@@ -9,7 +9,9 @@ struct packed_model {
   uint64_t references;
   uint32_t slots, capacity; /* of the table; capacity in slots */
   uint32_t tail;            /* of the table: slots after the last quotient */
-  uint8_t width;
+  uint8_t width, fields_per_window;
+  uint64_t fields; /* bit 0 of each remainder of a window (packed_ops.c) */
+  const struct packed_ops *ops;
   bool grows;          /* a chain */
   uint32_t len, total; /* of the saved bytes: stored; with the zeros that follow */
   uint8_t bytes[];

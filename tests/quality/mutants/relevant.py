@@ -41,6 +41,7 @@ MAP = (
     ("*/qf.c", TABLES + CONCURRENT + laws("qf")),
     ("src/published/*", ["set_reader"]),
     ("src/partition/*", ["pqf", *laws("pqf")]),
+    ("src/quotient/packed/*", ["packed"]),
     ("src/quotient/*", TABLES + ADAPTIVE + CONCURRENT + ["yesno_dynamic", "static_sets"] +
      laws("qf", "aqf", "broom", "taf", "yesno-dynamic")),
     ("src/core/*", ["patches", "system_calls", "address", "bits", "byte_io", "durable_file", "hash", "memory", "options",
