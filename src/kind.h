@@ -288,6 +288,7 @@ struct whole_ops {
   /* Inserts ascending digests into an empty filter; on failure the caller drops the filter. */
   besom_status (*append)(besom_filter *f, const besom_digest_source *digests,
                          const besom_progress *progress);
+  const struct part_ops *parts; /* optional: append by several threads (kind_parts.h) */
   /* Iteration: state of besom_iter belongs to the kind; start gets it zeroed. */
   void (*iter_start)(const besom_filter *f, besom_iter *iter);
   besom_status (*iter_next)(const besom_filter *f, besom_iter *iter, besom_entry *entry);

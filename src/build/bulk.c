@@ -11,8 +11,10 @@
 #define ENTRIES_PER_THREAD 65536 /* a thread more must be worth starting */
 #define MIN_ENTRIES 64           /* fewer per part are not worth sorting */
 
-besom_status besom__bulk_tick(const struct bulk *b, uint64_t inserted) {
-  return besom__tick(b->progress, b->done + (b->count + inserted) / 2, b->total);
+besom_status besom__bulk_tick(struct bulk *b, uint64_t inserted) {
+  uint64_t done = b->done + (b->count + inserted) / 2;
+  if (done > b->told) b->told = done; /* what is begun again does not tell less */
+  return besom__tick(b->progress, b->told, b->total);
 }
 
 /* ------------------------------------------------------------------ planning */

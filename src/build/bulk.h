@@ -46,6 +46,7 @@ struct bulk {
   uint64_t bytes; /* allocated by now */
   uint64_t done;  /* keys of earlier parts */
   uint64_t count; /* and of this one */
+  uint64_t told;  /* progress */
   struct entry_form form;
   size_t groups;
   unsigned threads;
@@ -77,7 +78,7 @@ besom_status besom__read_digests(const besom_filter *f, const besom_source *sour
 /* ------------------------------------------------------------------ parts of a bulk build */
 
 /* For progress, a key that is collected and not in the filter yet is half done. */
-besom_status besom__bulk_tick(const struct bulk *b, uint64_t inserted);
+besom_status besom__bulk_tick(struct bulk *b, uint64_t inserted);
 
 /* The memory that threads need to take keys from the caller's thread. */
 size_t besom__bulk_batch_bytes(unsigned threads);

@@ -295,26 +295,6 @@ static besom_status pqf_resize_step(besom_filter *fresh, besom_filter *f, uint64
   return status;
 }
 
-static besom_status pqf_append(besom_filter *f, const besom_digest_source *digests,
-                               const besom_progress *progress) {
-  enum { BATCH = 512 };
-  besom_digest batch[BATCH], last = {0, 0};
-  besom_status status;
-  uint64_t read = 0;
-  size_t n, done;
-  while ((status = digests->next(digests->ctx, batch, BATCH, &n)) == BESOM_OK) {
-    if (n == 0 || n > BATCH) return BESOM_INVALID;
-    for (size_t i = 0; i < n; last = batch[i++])
-      if (batch[i].hi < last.hi || (batch[i].hi == last.hi && batch[i].lo < last.lo))
-        return BESOM_INVALID;
-    status = besom__insert_digests(f, batch, n, &done);
-    read += n;
-    if (status == BESOM_OK) status = besom__tick(progress, read, digests->size_hint);
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
 /* ------------------------------------------------------------------ statistics, checks */
 
 static unsigned pqf_prefix_bits(const besom_filter *f) {
@@ -459,7 +439,8 @@ const struct besom_kind besom__pqf = {
     .whole = &(const struct whole_ops){.merge = pqf_merge,
                                        .resize_start = pqf_resize_start,
                                        .resize_step = pqf_resize_step,
-                                       .append = pqf_append,
+                                       .append = besom__pqf_append,
+                                       .parts = &besom__pqf_in_parts,
                                        .iter_start = pqf_iter_start,
                                        .iter_next = pqf_iter_next},
     .file = &(const struct file_ops){.validate = pqf_validate, .save = pqf_save, .load = pqf_load},

@@ -110,6 +110,11 @@ ALWAYS_INLINE uint64_t value_of_place(const struct bin_layout *l, struct pqf_pla
   return (uint64_t)at.mini << (8 * l->rows) | at.remainder;
 }
 
+/* The operations append and parts (pqf_append.c). */
+besom_status besom__pqf_append(besom_filter *f, const besom_digest_source *digests,
+                               const besom_progress *progress);
+extern const struct part_ops besom__pqf_in_parts;
+
 /* ------------------------------------------------------------------ geometry */
 
 /* The keys that so many bins hold at most. */

@@ -183,6 +183,7 @@ const struct besom_kind besom__qf = {
                                        .resize_start = qf_resize_start,
                                        .resize_step = qf_resize_step,
                                        .append = besom__quotient_append_copies,
+                                       .parts = &besom__quotient_copies_in_parts,
                                        .iter_start = besom__quotient_iter_start,
                                        .iter_next = besom__quotient_iter_next},
     .file = &(const struct file_ops){.run_diff = &besom__quotient_run_diff,

@@ -1,7 +1,6 @@
 #include "quotient/quotient_filter.h"
 
 #include "core/address.h"
-#include "core/sort.h"
 #include "core/system/memory.h"
 #include "quotient/fingerprint/multislot.h"
 #include "quotient/quotient_calls.h"
@@ -113,125 +112,15 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
   return BESOM_OK;
 }
 
-/* ------------------------------------------------------------------ appending and bulk loading */
+/* ------------------------------------------------------------------ bulk loading */
 
-#define APPEND_BATCH 512
-
-static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
-  bool down = false;
-  for (size_t i = 0; i < n; last = d[i++]) down |= digest_less(d[i], last);
-  return !down;
-}
-
-/*
- * A table that is being filled. The last fingerprint is held back because its count may still rise.
- */
-struct filling {
-  struct qtable_appender out;
-  struct fingerprint held; /* count 0: none */
-  uint64_t distance; /* the upper words of digests with equal fingerprints differ by at most this */
-};
-
-static besom_status append_held(struct filling *to) {
-  if (!to->held.count) return BESOM_OK;
-  besom_status status = besom__fingerprint_append(&to->out, &to->held);
-  to->held.count = 0;
-  return status;
-}
-
-static besom_status hold(struct filling *to, besom_digest d) {
-  struct fingerprint *held = &to->held;
-  unsigned width = to->out.table.width;
-  struct address a = address_of(d, to->out.table.slots);
-  uint64_t remainder = remainder_of(a, width);
-  bool equal = held->count && held->quotient == a.quotient && held->remainder == remainder;
-  if (equal && besom__fingerprint_can_count(held->count, 1, width)) {
-    held->count++;
-    return BESOM_OK;
-  }
-  besom_status status = append_held(to);
-  *held = (struct fingerprint){.quotient = a.quotient, .remainder = remainder, .count = 1};
-  return status;
-}
-
-/*
- * Appends digests in one batch if no neighbour is near enough to share their fingerprint, the
- * others through `held`.
- */
-static besom_status append_counts(struct filling *to, const besom_digest *d, size_t n) {
-  besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && status == BESOM_OK;) {
-    do status = hold(to, d[i++]);
-    while (status == BESOM_OK && i < n && d[i].hi - d[i - 1].hi <= to->distance);
-    size_t first = i;
-    while (i + 1 < n && d[i + 1].hi - d[i].hi > to->distance) i++;
-    if (status != BESOM_OK || i == first) continue;
-    status = append_held(to);
-    if (status == BESOM_OK) status = to->out.table.ops->append(&to->out, d + first, i - first);
-  }
-  return status;
-}
-
-static besom_status append_batch(struct filling *to, const besom_digest *d, size_t n, bool counts) {
-  return counts ? append_counts(to, d, n) : to->out.table.ops->append(&to->out, d, n);
-}
-
-/* Moves the digests whose fingerprint differs from that of the one before to the front. */
-static size_t quotient_drop_equal(const struct qtable *t, struct fingerprint *last, besom_digest *d,
-                                  size_t n) {
-  size_t kept = 0;
-  for (size_t i = 0; i < n; i++) {
-    struct address a = address_of(d[i], t->slots);
-    uint64_t remainder = remainder_of(a, t->width);
-    if (last->count && last->quotient == a.quotient && last->remainder == remainder) continue;
-    *last = (struct fingerprint){.quotient = a.quotient, .remainder = remainder, .count = 1};
-    d[kept++] = d[i];
-  }
-  return kept;
-}
-
-static besom_status append_all(besom_filter *f, const besom_digest_source *digests,
-                               const besom_progress *progress, bool counts) {
-  struct qtable *t = &quotient_filter(f)->table;
-  struct filling to = {.out = qtable_append_start(t),
-                       .distance = (UINT64_MAX / t->slots >> (t->width - 1) >> 1) + 2};
-  besom_digest batch[APPEND_BATCH], last = {0, 0};
-  struct fingerprint of_set = {.count = 0}; /* the last one */
-  besom_status status;
-  size_t n;
-  uint64_t read = 0;
-  while ((status = digests->next(digests->ctx, batch, APPEND_BATCH, &n)) == BESOM_OK) {
-    if (n == 0 || n > APPEND_BATCH || !ascending(last, batch, n)) return BESOM_INVALID;
-    last = batch[n - 1];
-    read += n;
-    if (f->is_set) n = quotient_drop_equal(t, &of_set, batch, n);
-    status = append_batch(&to, batch, n, counts && !f->is_set);
-    if (status != BESOM_OK) return status;
-    if (to.out.table.used > f->capacity) return BESOM_FULL;
-    f->items += n;
-    status = besom__tick(progress, read, digests->size_hint);
-    if (status != BESOM_OK) return status;
-  }
-  if (status == BESOM_END) status = append_held(&to);
-  qtable_append_finish(&to.out, t);
-  return status == BESOM_OK && t->used > f->capacity ? BESOM_FULL : status;
-}
-
-besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_source *digests,
-                                           const besom_progress *progress) {
-  return append_all(f, digests, progress, false);
-}
-
-besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_source *digests,
-                                           const besom_progress *progress) {
-  return append_all(f, digests, progress, true);
-}
+#define LOAD_BATCH 512
 
 /* Digests come bucket by bucket. They need not ascend; only their quotients must. */
 struct bulk_loading {
   struct qtable_appender out;
   uint64_t capacity;
-  besom_digest batch[APPEND_BATCH];
+  besom_digest batch[LOAD_BATCH];
   size_t n;
 };
 
@@ -244,7 +133,7 @@ static besom_status bulk_load_batch(struct bulk_loading *a) {
 static besom_status bulk_load_one(void *to, besom_digest d) {
   struct bulk_loading *a = to;
   a->batch[a->n++] = d;
-  return a->n == APPEND_BATCH ? bulk_load_batch(a) : BESOM_OK;
+  return a->n == LOAD_BATCH ? bulk_load_batch(a) : BESOM_OK;
 }
 
 besom_status besom__quotient_bulk_load(besom_filter *f, const struct digest_walk *walk) {

@@ -63,13 +63,15 @@ void besom__quotient_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code);
 
 /*
- * The operation append of kind.h. copies: a fingerprint for every copy of a key. counts: the same
+ * The operation append of kind.h (quotient_append.c). copies: a fingerprint for every copy of a key. counts: the same
  * counts that one besom_insert per copy would make.
  */
 besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_source *digests,
                                            const besom_progress *progress);
 besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_source *digests,
                                            const besom_progress *progress);
+
+extern const struct part_ops besom__quotient_copies_in_parts, besom__quotient_counts_in_parts;
 
 /* The operation bulk_load: fills an empty filter with the digests of a whole store. */
 besom_status besom__quotient_bulk_load(besom_filter *f, const struct digest_walk *walk);

@@ -29,7 +29,7 @@ enum { EVERY = 1 };
 #endif
 
 static const uint8_t seed[16] = "build threads";
-static const char *const kinds[] = {"qf", "aqf", "taf", "broom", "cached"};
+static const char *const kinds[] = {"qf", "aqf", "pqf", "taf", "broom", "cached"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* ------------------------------------------------------------------ starting threads */

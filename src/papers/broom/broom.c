@@ -375,6 +375,7 @@ const struct besom_kind besom__broom = {
                                        .adapt_at = besom__meta_filter_adapt_at},
     .whole = &(const struct whole_ops){.merge = besom__meta_filter_merge,
                                        .append = besom__quotient_append_copies,
+                                       .parts = &besom__quotient_copies_in_parts,
                                        .iter_start = besom__quotient_iter_start,
                                        .iter_next = besom__meta_filter_iter_next},
     .file = &(const struct file_ops){.validate = besom__meta_filter_validate,

@@ -643,6 +643,7 @@ const struct whole_ops besom__meta_filter_whole = {
     .resize_start = besom__meta_filter_resize_start,
     .resize_step = besom__meta_filter_resize_step,
     .append = besom__quotient_append_copies,
+    .parts = &besom__quotient_copies_in_parts,
     .iter_start = besom__quotient_iter_start,
     .iter_next = besom__meta_filter_iter_next,
 };

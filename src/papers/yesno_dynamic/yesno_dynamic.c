@@ -440,6 +440,7 @@ const struct besom_kind besom__yesno_dynamic = {
                                        .resize_start = besom__aqf_resize_start,
                                        .resize_step = besom__aqf_resize_step,
                                        .append = besom__quotient_append_counts,
+                                       .parts = &besom__quotient_counts_in_parts,
                                        .iter_start = besom__quotient_iter_start,
                                        .iter_next = besom__quotient_iter_next},
     .file = &(const struct file_ops){.validate = yesno_dynamic_validate,

@@ -556,6 +556,7 @@ const struct besom_kind besom__aqf = {
                                        .resize_start = besom__aqf_resize_start,
                                        .resize_step = besom__aqf_resize_step,
                                        .append = besom__quotient_append_counts,
+                                       .parts = &besom__quotient_counts_in_parts,
                                        .iter_start = besom__quotient_iter_start,
                                        .iter_next = besom__quotient_iter_next},
     .build = &(const struct build_ops){.takes_no = BESOM_CAN_BUILD_NO, .build = besom__yesno_build},
