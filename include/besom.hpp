@@ -270,6 +270,10 @@ public:
   bool contains(std::uint64_t key) const noexcept { return besom_contains_u64(f_, key); }
   bool contains(besom_digest digest) const noexcept { return besom_contains_digest(f_, digest); }
 
+  /* A query of this key follows later. */
+  void prefetch(std::uint64_t key) const noexcept { besom_prefetch_u64(f_, key); }
+  void prefetch(besom_digest digest) const noexcept { besom_prefetch_digest(f_, digest); }
+
   /* The bitmap has room for bitmap_words(keys.size()) words; with less: BESOM_INVALID. */
   [[nodiscard]] besom_status contains_many(span<const std::uint64_t> keys,
                                            span<std::uint64_t> bitmap) const noexcept {

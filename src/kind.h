@@ -185,6 +185,8 @@ struct query_ops {
    */
   bool (*contains_key)(const besom_filter *f, const void *key, size_t len, besom_digest d);
   void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+  /* Optional: prefetches the cache lines that contains reads of most keys. It reads none of them. */
+  void (*prefetch)(const besom_filter *f, besom_digest d);
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);         /* optional */
   besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value); /* optional */
   /*

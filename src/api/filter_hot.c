@@ -212,6 +212,42 @@ static const struct query_calls domain_reports_queries = {
     .contains_digest = reports_contains_digest,
 };
 
+/* -------------------------------------------------------------- prefetching */
+
+/* A reported key is looked up after a yes: its tag is prefetched, too. */
+ALWAYS_INLINE void filter_prefetch(const besom_filter *f, besom_digest d) {
+  if (LIKELY(f->kind->query.prefetch)) f->kind->query.prefetch(f, d);
+  if (has_reports(f)) besom__exceptions_prefetch(f->exceptions, d);
+}
+
+NOINLINE void snapshot_prefetch(const besom_filter *f, besom_digest d) {
+  struct reader r = besom__snapshot_enter(f);
+  filter_prefetch(r.filter, d);
+  besom__reader_leave(r);
+}
+
+void besom_prefetch_digest(const besom_filter *f, besom_digest digest) {
+  if (UNLIKELY(!f)) return;
+  if (UNLIKELY(f->snapshot))
+    snapshot_prefetch(f, digest);
+  else
+    filter_prefetch(f, digest);
+}
+
+NOINLINE void snapshot_prefetch_u64(const besom_filter *f, uint64_t key) {
+  struct reader r = besom__snapshot_enter(f);
+  filter_prefetch(r.filter, hash_u64(&r.filter->hasher, key));
+  besom__reader_leave(r);
+}
+
+void besom_prefetch_u64(const besom_filter *f, uint64_t key) {
+  if (UNLIKELY(!f)) return;
+  if (UNLIKELY(f->snapshot))
+    snapshot_prefetch_u64(f, key);
+  else
+    filter_prefetch(f, hash_u64(&f->hasher, key));
+}
+
 /* -------------------------------------------------------------- inserts of any kind */
 
 static besom_status general_insert(besom_filter *f, const void *key, size_t len) {

@@ -10,6 +10,7 @@
 
 #include "bloom/blocked_geometry.h"
 #include "core/options.h"
+#include "core/scale.h"
 #include "core/system/memory.h"
 #include "kind.h"
 
@@ -137,6 +138,11 @@ static void blocked_contains_many(const besom_filter *f, const besom_digest *d, 
   b->ops->contains_many(&b->blocked, d, n, bitmap);
 }
 
+static void blocked_prefetch(const besom_filter *f, besom_digest d) {
+  const struct blocked *b = &as_const_blocked(f)->blocked;
+  __builtin_prefetch(b->lines + LINE_BYTES * (size_t)scaled(d.hi, b->n_lines));
+}
+
 static besom_status blocked_insert(besom_filter *f, besom_digest d) {
   return as_blocked(f)->ops->inserts.insert_digest(f, d);
 }
@@ -250,7 +256,8 @@ const struct besom_kind besom__blocked_bloom = {
     .stats = blocked_stats,
     .query = {.calls = blocked_query_calls,
               .contains = blocked_contains,
-              .contains_many = blocked_contains_many},
+              .contains_many = blocked_contains_many,
+              .prefetch = blocked_prefetch},
     .change = &(const struct change_ops){.calls = blocked_insert_calls,
                                          .insert = blocked_insert,
                                          .insert_many = blocked_insert_many},

@@ -156,6 +156,11 @@ static void bloom_contains_many(const besom_filter *f, const besom_digest *d, si
   b->ops->contains_many(&b->bits, d, n, bitmap);
 }
 
+static void bloom_prefetch(const besom_filter *f, besom_digest d) {
+  const struct bloom *b = as_const_bloom(f);
+  b->ops->prefetch(&b->bits, d);
+}
+
 static besom_status bloom_insert(besom_filter *f, besom_digest d) {
   return as_bloom(f)->ops->inserts.insert_digest(f, d);
 }
@@ -254,7 +259,8 @@ const struct besom_kind besom__bloom = {
     .stats = bloom_stats,
     .query = {.calls = bloom_query_calls,
               .contains = bloom_contains,
-              .contains_many = bloom_contains_many},
+              .contains_many = bloom_contains_many,
+              .prefetch = bloom_prefetch},
     .change = &(const struct change_ops){.calls = bloom_insert_calls,
                                          .insert = bloom_insert,
                                          .insert_many = bloom_insert_many},

@@ -29,6 +29,7 @@ struct bloom_ops {
   struct insert_calls inserts;
   void (*contains_many)(const struct bloom_bits *b, const besom_digest *d, size_t n,
                         uint64_t *bitmap);
+  void (*prefetch)(const struct bloom_bits *b, besom_digest d);
   /* Inserts n keys. None of them is FULL: the filter has room for n more. */
   void (*insert_many)(besom_filter *f, const besom_digest *d, size_t n);
 };

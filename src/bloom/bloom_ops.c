@@ -217,6 +217,11 @@ ALWAYS_INLINE void bloom_bits_fetch(const struct bloom_bits *b, struct positions
 }
 
 /* Few queries for absent keys read more than the first group. */
+static void bloom_bits_prefetch(const struct bloom_bits *b, besom_digest d) {
+  struct positions p = positions_of(d);
+  bloom_bits_fetch(b, &p, b->hashes < GROUP ? b->hashes : GROUP);
+}
+
 ALWAYS_INLINE void fetch_first(const struct bloom_bits *b, besom_digest d, enum shape shape) {
   struct positions p = positions_of(d);
   bloom_bits_fetch(b, &p, first_positions(b, shape));
@@ -297,6 +302,7 @@ static const struct bloom_ops few = {
     {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_few),
      NOT_IN_READER(insert_digest_few)},
     NOT_IN_READER(contains_many_few),
+    NOT_IN_READER(bloom_bits_prefetch),
     NOT_IN_READER(insert_many_few)};
 
 static const struct bloom_ops eight = {
@@ -306,6 +312,7 @@ static const struct bloom_ops eight = {
     {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_8),
      NOT_IN_READER(insert_digest_8)},
     NOT_IN_READER(bloom_bits_contains_many_8),
+    NOT_IN_READER(bloom_bits_prefetch),
     NOT_IN_READER(insert_many_8)};
 
 static const struct bloom_ops many = {
@@ -314,6 +321,7 @@ static const struct bloom_ops many = {
     {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_many),
      NOT_IN_READER(insert_digest_many)},
     NOT_IN_READER(contains_many_many),
+    NOT_IN_READER(bloom_bits_prefetch),
     NOT_IN_READER(insert_many_many)};
 
 const struct bloom_ops *NAME(BESOM_ISA)(uint32_t hashes) {

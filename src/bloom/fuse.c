@@ -211,6 +211,11 @@ static besom_status fuse_load(besom_filter *f, struct sections_in *in) {
   return status;
 }
 
+static void fuse_prefetch(const besom_filter *f, besom_digest d) {
+  const struct fuse_cells *x = &((const struct fuse *)f)->cells;
+  if (f->items) fuse_cells_fetch(x, x->seed ? fuse_hash(d.hi, x->seed) : d.hi);
+}
+
 const struct besom_kind besom__fuse = {
     .name = "fuse",
     .summary = "binary fuse filter: built once from a set; the smallest, and fast",
@@ -220,7 +225,8 @@ const struct besom_kind besom__fuse = {
     .stats = fuse_stats,
     .query = {.calls = besom__static_query_calls,
               .contains = besom__static_contains,
-              .contains_many = besom__static_contains_many},
+              .contains_many = besom__static_contains_many,
+              .prefetch = fuse_prefetch},
     .build = &(const struct build_ops){.build = fuse_build, .build_digests = fuse_build_digests},
     .file =
         &(const struct file_ops){.validate = fuse_validate, .save = fuse_save, .load = fuse_load},

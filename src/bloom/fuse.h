@@ -59,6 +59,11 @@ ALWAYS_INLINE struct fuse_key fuse_key_of(const struct fuse_cells *x, uint64_t h
                             (first + 2 * segment) ^ (hash & within)}};
 }
 
+ALWAYS_INLINE void fuse_cells_fetch(const struct fuse_cells *x, uint64_t hash) {
+  struct fuse_key key = fuse_key_of(x, hash);
+  for (unsigned i = 0; i < 3; i++) __builtin_prefetch(x->bits + key.cell[i] * x->width / 8);
+}
+
 /* The lowest `width` bits count. */
 ALWAYS_INLINE uint64_t fuse_fingerprint(uint64_t hash) {
   return hash ^ rotated_right(hash, 32);

@@ -78,11 +78,6 @@ static bool fuse_cells_contains_bytes(const besom_filter *f, const void *key, si
 
 /* ------------------------------------------------------------------ batches */
 
-ALWAYS_INLINE void fuse_cells_fetch(const struct fuse_cells *x, uint64_t hash) {
-  struct fuse_key key = fuse_key_of(x, hash);
-  for (unsigned i = 0; i < 3; i++) __builtin_prefetch(x->bits + key.cell[i] * x->width / 8);
-}
-
 /* The hashes of up to BATCH keys. Prefetches their cells. */
 ALWAYS_INLINE void fuse_cells_hash_batch(const struct fuse_cells *x, const besom_digest *d,
                                          size_t n, uint64_t *hashes) {

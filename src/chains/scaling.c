@@ -211,6 +211,11 @@ bool besom__scaling_contains(const besom_filter *f, besom_digest d) {
   return false;
 }
 
+void besom__scaling_prefetch(const besom_filter *f, besom_digest d) {
+  const struct scaling *s = const_scaling(f);
+  for (uint64_t i = s->n_layers; i--;) layer_prefetch(s->layers[i], d);
+}
+
 #define BATCH 256
 
 /* Queries an older layer for the keys of a batch that have a no so far. */
@@ -585,6 +590,7 @@ const struct besom_kind besom__scaling = {
     .layer = besom__scaling_layer,
     .query = {.contains = besom__scaling_contains,
               .contains_many = besom__scaling_contains_many,
+              .prefetch = besom__scaling_prefetch,
               .count = scaling_count,
               .prefix_bits = scaling_prefix_bits,
               .get_value = scaling_get_value},

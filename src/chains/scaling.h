@@ -47,6 +47,7 @@ besom_status besom__scaling_create_like(besom_filter *f, const besom_filter *mod
 void besom__scaling_destroy(besom_filter *f);
 void besom__scaling_visit(besom_filter *f, const struct block_visitor *v);
 bool besom__scaling_contains(const besom_filter *f, besom_digest d);
+void besom__scaling_prefetch(const besom_filter *f, besom_digest d);
 void besom__scaling_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                   uint64_t *bitmap);
 void besom__scaling_stats(const besom_filter *f, struct stats_out *out);

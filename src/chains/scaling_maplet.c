@@ -214,6 +214,7 @@ const struct besom_kind besom__scaling_maplet = {
     .layer = besom__scaling_layer,
     .query = {.contains = chain_contains,
               .contains_many = chain_contains_many,
+              .prefetch = besom__scaling_prefetch,
               .count = chain_count,
               .get_value = chain_only_value},
     .change = &(const struct change_ops){.insert = chain_insert,

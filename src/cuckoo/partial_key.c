@@ -92,6 +92,13 @@ void besom__partial_key_contains_many(const besom_filter *f, const besom_digest 
   const_partial_key(f)->calls->contains_many(f, d, n, bitmap);
 }
 
+void besom__partial_key_prefetch(const besom_filter *f, besom_digest d) {
+  const struct partial_key *p = const_partial_key(f);
+  uint64_t bucket = home_bucket(p, d);
+  partial_key_fetch(p, bucket);
+  partial_key_fetch(p, p->policy->alternate(p, bucket, fingerprint_of(p, d)));
+}
+
 besom_status besom__partial_key_insert(besom_filter *f, besom_digest d) {
   return partial_key(f)->calls->inserts.insert_digest(f, d);
 }

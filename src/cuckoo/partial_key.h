@@ -94,6 +94,10 @@ ALWAYS_INLINE uint64_t fingerprint_of(const struct partial_key *p, besom_digest 
   return 1 + scaled(d.hi, p->fingerprints);
 }
 
+ALWAYS_INLINE void partial_key_fetch(const struct partial_key *p, uint64_t bucket) {
+  __builtin_prefetch(p->table.bits + bucket * p->table.bucket_bits / 8);
+}
+
 /* ------------------------------------------------------------------ alternate buckets */
 
 /*
@@ -144,6 +148,7 @@ const struct insert_calls *besom__partial_key_insert_calls(const besom_filter *f
 bool besom__partial_key_contains(const besom_filter *f, besom_digest d);
 void besom__partial_key_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                       uint64_t *bitmap);
+void besom__partial_key_prefetch(const besom_filter *f, besom_digest d);
 besom_status besom__partial_key_insert(besom_filter *f, besom_digest d);
 besom_status besom__partial_key_insert_many(besom_filter *f, const besom_digest *d, size_t n,
                                             size_t *done);
@@ -176,6 +181,7 @@ extern const struct file_ops besom__partial_key_file;
   .query = {.calls = besom__partial_key_query_calls,                                    \
             .contains = besom__partial_key_contains,                                    \
             .contains_many = besom__partial_key_contains_many,                          \
+            .prefetch = besom__partial_key_prefetch,                                    \
             .count = besom__partial_key_count},                                         \
   .change = &besom__partial_key_change, .whole = &besom__partial_key_whole,             \
   .build = &besom__partial_key_build, .file = &besom__partial_key_file

@@ -46,10 +46,6 @@ ALWAYS_INLINE bool put_in_bucket(const struct cuckoo_table *t, struct bucket b,
   return true;
 }
 
-ALWAYS_INLINE void partial_key_fetch(const struct partial_key *p, uint64_t bucket) {
-  __builtin_prefetch(p->table.bits + bucket * p->table.bucket_bits / 8);
-}
-
 ALWAYS_INLINE uint64_t partial_key_table_bytes(const struct cuckoo_table *t) {
   return t->buckets * t->bucket_bits / 8;
 }

@@ -57,6 +57,11 @@ besom_status besom__layer_clone_if(const besom_filter *outer, const besom_filter
                                    bool (*allowed)(const struct besom_kind *kind),
                                    besom_filter **copy);
 
+/* Prefetches what a query of the layer reads. */
+static inline void layer_prefetch(const besom_filter *layer, besom_digest d) {
+  if (layer->kind->query.prefetch) layer->kind->query.prefetch(layer, d);
+}
+
 /* Adds a counter to the one of the same name, if there is one; of longest_chain the maximum. */
 void besom__add_to_counter(struct stats_out *outer, besom_counter c);
 

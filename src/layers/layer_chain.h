@@ -30,6 +30,11 @@ static inline bool layer_chain_has(const struct layer_chain *chain, unsigned lay
   return f->kind->query.contains(f, besom__layer_chain_digest(chain, layer, d));
 }
 
+/* The first layer alone: it answers most keys. */
+static inline void layer_chain_prefetch(const struct layer_chain *chain, besom_digest d) {
+  if (chain->n) layer_prefetch(chain->layers[0], besom__layer_chain_digest(chain, 0, d));
+}
+
 /*
  * Adds a layer with the given config that holds all keys of the list. Errors: as besom_create;
  * FULL. On failure the earlier layers remain; the caller calls besom__layer_chain_free.

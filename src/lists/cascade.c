@@ -217,6 +217,12 @@ static bool cascade_contains(const besom_filter *f, besom_digest d) {
   return answer_of_bit(c, d);
 }
 
+static void cascade_prefetch(const besom_filter *f, besom_digest d) {
+  const struct cascade *c = const_cascade(f);
+  layer_chain_prefetch(&c->levels, d);
+  if (c->last.layers && c->last.bytes) retrieval_fetch(&c->last, last_digest(d));
+}
+
 static void cascade_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                   uint64_t *bitmap) {
   const struct cascade *c = const_cascade(f);
@@ -292,7 +298,9 @@ const struct besom_kind besom__cascade = {
     .destroy = cascade_destroy,
     .stats = cascade_stats,
     .layer = cascade_layer,
-    .query = {.contains = cascade_contains, .contains_many = cascade_contains_many},
+    .query = {.contains = cascade_contains,
+              .contains_many = cascade_contains_many,
+              .prefetch = cascade_prefetch},
     .build = &(const struct build_ops){.takes_no = BESOM_CAN_BUILD_NO, .build = cascade_build},
     .file = &(const struct file_ops){.validate = cascade_validate,
                                      .save = cascade_save,

@@ -77,6 +77,12 @@ static bool updated_contains(const besom_filter *f, besom_digest d) {
   return yes;
 }
 
+static void updated_prefetch(const besom_filter *f, besom_digest d) {
+  const struct updated *u = const_updated(f);
+  layer_prefetch(u->base, d);
+  for (unsigned i = 0; i < u->n; i++) layer_prefetch(u->updates[i], update_digest(d, i));
+}
+
 static void updated_digests_at(unsigned update, const besom_digest *d, size_t n,
                                besom_digest *out) {
   for (size_t i = 0; i < n; i++) out[i] = update_digest(d[i], update);
@@ -340,7 +346,9 @@ const struct besom_kind besom__updated = {
     .destroy = updated_destroy,
     .stats = updated_stats,
     .layer = updated_layer,
-    .query = {.contains = updated_contains, .contains_many = updated_contains_many},
+    .query = {.contains = updated_contains,
+              .contains_many = updated_contains_many,
+              .prefetch = updated_prefetch},
     .build = &(const struct build_ops){.takes_no = BESOM_CAN_BUILD_NO, .build = updated_build},
     .file = &(const struct file_ops){.validate = updated_validate,
                                      .save = updated_save,

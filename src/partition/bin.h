@@ -17,6 +17,10 @@ ALWAYS_INLINE uint8_t *bin_at(const struct pqf *p, const struct bin_layout *l, u
   return p->front + bin * l->bytes;
 }
 
+ALWAYS_INLINE void bin_prefetch(const struct pqf *p, const struct bin_layout *l, besom_digest d) {
+  __builtin_prefetch(bin_at(p, l, scaled(d.hi, p->bins)));
+}
+
 /* ------------------------------------------------------------------ headers */
 
 /* The bits of entries and mini-quotients, below the mark. */

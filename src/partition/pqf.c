@@ -111,6 +111,10 @@ static void pqf_contains_many(const besom_filter *f, const besom_digest *d, size
   const_pqf_of(f)->calls->contains_many(f, d, n, bitmap);
 }
 
+static void pqf_prefetch(const besom_filter *f, besom_digest d) {
+  bin_prefetch(const_pqf_of(f), const_pqf_of(f)->layout, d);
+}
+
 static besom_status pqf_insert(besom_filter *f, besom_digest d) {
   return pqf_of(f)->calls->inserts.insert_digest(f, d);
 }
@@ -429,6 +433,7 @@ const struct besom_kind besom__pqf = {
     .query = {.calls = pqf_query_calls,
               .contains = pqf_contains,
               .contains_many = pqf_contains_many,
+              .prefetch = pqf_prefetch,
               .count = pqf_count,
               .prefix_bits = pqf_prefix_bits},
     .change = &(const struct change_ops){.calls = pqf_insert_calls,

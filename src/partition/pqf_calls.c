@@ -75,10 +75,6 @@ ALWAYS_INLINE bool pqf_has_digest(const besom_filter *f, const struct bin_layout
   return pqf_has_at(const_pqf_of(f), l, rare, pqf_place_of(const_pqf_of(f), l, d));
 }
 
-ALWAYS_INLINE void bin_prefetch(const struct pqf *p, const struct bin_layout *l, besom_digest d) {
-  __builtin_prefetch(bin_at(p, l, scaled(d.hi, p->bins)));
-}
-
 /* A small table is in the cache: nothing is prefetched. */
 ALWAYS_INLINE size_t pqf_prefetch_ahead(const struct pqf *p, const struct bin_layout *l, size_t n,
                                         size_t ahead) {

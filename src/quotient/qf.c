@@ -171,6 +171,7 @@ const struct besom_kind besom__qf = {
     .query = {.calls = qf_query_calls,
               .contains = qf_contains,
               .contains_many = qf_contains_many,
+              .prefetch = besom__quotient_prefetch,
               .longest_match = qf_longest_match,
               .prefix_bits = besom__quotient_prefix_bits,
               .count = qf_count},

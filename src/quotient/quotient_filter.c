@@ -5,6 +5,7 @@
 #include "quotient/fingerprint/multislot.h"
 #include "quotient/quotient_calls.h"
 #include "quotient/quotient_diff.h"
+#include "quotient/table/block_search.h"
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t) {
   return (struct qtable_shape){.slots = t->slots,
@@ -51,6 +52,11 @@ const struct quotient_calls *besom__calls_to_query(const besom_filter *f) {
 const struct quotient_calls *besom__calls_to_insert(const besom_filter *f) {
   const struct qtable *t = &const_quotient_filter(f)->table;
   return t->has_heads && !t->value_bits ? besom__calls_to_query(f) : NULL;
+}
+
+void besom__quotient_prefetch(const besom_filter *f, besom_digest d) {
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  (void)target_prefetched(t, d, false, t->width);
 }
 
 /* ------------------------------------------------------------------ files */

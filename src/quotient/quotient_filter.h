@@ -48,6 +48,8 @@ void besom__quotient_destroy(besom_filter *f);
 /* The operation visit_blocks. */
 void besom__quotient_visit(besom_filter *f, const struct block_visitor *v);
 unsigned besom__quotient_prefix_bits(const besom_filter *f);
+/* The operation prefetch. */
+void besom__quotient_prefetch(const besom_filter *f, besom_digest d);
 
 /* Makes an empty table for f, of the model's shape. */
 besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model);

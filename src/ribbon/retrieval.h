@@ -130,6 +130,19 @@ ALWAYS_INLINE uint64_t words_of_block(const struct retrieval *x, const struct re
   return 8 * (l->words + block * x->columns - (block < l->narrow ? block : l->narrow));
 }
 
+/* The first layer, which has 19 of 20 keys, if its keys are not hashed again. */
+ALWAYS_INLINE struct retrieval_layer first_layer(const struct retrieval *x) {
+  return (struct retrieval_layer){.blocks = x->layer->blocks, .narrow = x->layer->narrow};
+}
+
+/* Prefetches the words of a key in the first layer. */
+ALWAYS_INLINE void retrieval_fetch(const struct retrieval *x, besom_digest d) {
+  struct retrieval_layer first = first_layer(x);
+  const uint8_t *words =
+      x->bytes + words_of_block(x, &first, retrieval_start(&first, d) / RIBBON_WIDTH);
+  for (uint32_t at = 0; at < 16 * x->columns; at += 64) __builtin_prefetch(words + at);
+}
+
 static inline uint64_t retrieval_layer_bytes(const struct retrieval *x,
                                              const struct retrieval_layer *l) {
   return 8 * ((uint64_t)l->blocks * x->columns - l->narrow);

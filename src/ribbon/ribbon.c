@@ -136,6 +136,10 @@ static besom_status ribbon_load(besom_filter *f, struct sections_in *in) {
   return status;
 }
 
+static void ribbon_prefetch(const besom_filter *f, besom_digest d) {
+  if (f->items) retrieval_fetch(&const_ribbon(f)->retrieval, d);
+}
+
 const struct besom_kind besom__ribbon = {
     .name = "ribbon",
     .summary = "bumped ribbon filter: built once from a set; the smallest",
@@ -145,7 +149,8 @@ const struct besom_kind besom__ribbon = {
     .stats = ribbon_stats,
     .query = {.calls = besom__static_query_calls,
               .contains = besom__static_contains,
-              .contains_many = besom__static_contains_many},
+              .contains_many = besom__static_contains_many,
+              .prefetch = ribbon_prefetch},
     .build =
         &(const struct build_ops){.build = ribbon_build, .build_digests = ribbon_build_digests},
     .file = &(const struct file_ops){.validate = ribbon_validate,

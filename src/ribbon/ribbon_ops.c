@@ -19,11 +19,6 @@ static __attribute__((noinline)) bool has_in_any_layer(const struct retrieval *x
   return retrieval_has_fingerprint(x, d);
 }
 
-/* The first layer, which has 19 of 20 keys, if its keys are not hashed again. */
-ALWAYS_INLINE struct retrieval_layer first_layer(const struct retrieval *x) {
-  return (struct retrieval_layer){.blocks = x->layer->blocks, .narrow = x->layer->narrow};
-}
-
 /* most: at least the columns of x, and not a variable. */
 ALWAYS_INLINE bool ribbon_has(const struct retrieval *x, besom_digest d, uint32_t most) {
   struct retrieval_layer first = first_layer(x);
@@ -70,14 +65,6 @@ static bool ribbon_has_16(const struct retrieval *x, besom_digest d) {
 
 /* ------------------------------------------------------------------ batches */
 
-/* The words of a key in the first layer. */
-ALWAYS_INLINE void ribbon_fetch(const struct retrieval *x, besom_digest d) {
-  struct retrieval_layer first = first_layer(x);
-  const uint8_t *words =
-      x->bytes + words_of_block(x, &first, retrieval_start(&first, d) / RIBBON_WIDTH);
-  for (uint32_t at = 0; at < 16 * x->columns; at += 64) __builtin_prefetch(words + at);
-}
-
 ALWAYS_INLINE void ribbon_contains_batches(const besom_filter *f, const besom_digest *d, size_t n,
                                            uint64_t *bitmap, uint32_t most) {
   const struct retrieval x = *retrieval_of(f);
@@ -85,7 +72,7 @@ ALWAYS_INLINE void ribbon_contains_batches(const besom_filter *f, const besom_di
   for (size_t i = 0; i < n; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;
     uint64_t word = 0;
-    for (size_t j = 0; !cached && j < some; j++) ribbon_fetch(&x, d[i + j]);
+    for (size_t j = 0; !cached && j < some; j++) retrieval_fetch(&x, d[i + j]);
     for (size_t j = 0; j < some; j++)
       word |= (uint64_t)(most ? ribbon_has(&x, d[i + j], most) : has_in_any_layer(&x, d[i + j]))
               << j;

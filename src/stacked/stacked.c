@@ -248,6 +248,10 @@ static bool stacked_contains(const besom_filter *f, besom_digest d) {
   return stack->n == 1 || besom__layer_chain_answer(stack, 1, d);
 }
 
+static void stacked_prefetch(const besom_filter *f, besom_digest d) {
+  layer_chain_prefetch(&const_stacked(f)->stack, d);
+}
+
 static void stacked_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                   uint64_t *bitmap) {
   besom__layer_chain_answer_many(&const_stacked(f)->stack, d, n, bitmap);
@@ -389,7 +393,9 @@ const struct besom_kind besom__stacked = {
     .stats = stacked_stats,
     .abilities = stacked_abilities,
     .layer = stacked_layer,
-    .query = {.contains = stacked_contains, .contains_many = stacked_contains_many},
+    .query = {.contains = stacked_contains,
+              .contains_many = stacked_contains_many,
+              .prefetch = stacked_prefetch},
     .change = &(const struct change_ops){.insert = stacked_insert,
                                          .insert_many = stacked_insert_many,
                                          .remove = stacked_remove},

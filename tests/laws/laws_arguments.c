@@ -63,6 +63,8 @@ static void a_null_filter_answers_yes(void **state) {
   assert_int_equal(besom_hash(NULL, "a", 1).hi, 0);
   assert_int_equal(besom_hash(NULL, "a", 1).lo, 0);
   assert_int_equal(besom_hash_u64(NULL, 1).hi, 0);
+  besom_prefetch_digest(NULL, digests[0]);
+  besom_prefetch_u64(NULL, 1);
 }
 
 /* Functions that change a filter, or read more than an answer, with NULL. */

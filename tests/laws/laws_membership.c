@@ -5,6 +5,7 @@
 
 #include "filters.h"
 #include "support/heap.h"
+#include "support/temp_files.h"
 
 static const size_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 1000, 12345, 40000};
 enum { CAPACITIES = sizeof capacities / sizeof *capacities };
@@ -244,6 +245,55 @@ static void seeds_are_random_by_default(void **state) {
   besom_free(b);
 }
 
+/* Members, absent keys, and digests at both ends of the table. */
+static void prefetch_some(const besom_filter *f) {
+  static const besom_digest ends[] = {
+      {0, 0}, {0, UINT64_MAX}, {UINT64_MAX, 0}, {UINT64_MAX, UINT64_MAX}};
+  for (int i = 0; i < 4; i++) besom_prefetch_digest(f, ends[i]);
+  for (size_t i = 0; i < 1000; i++) {
+    besom_prefetch_u64(f, key_u64(MEMBERS, i));
+    besom_prefetch_digest(f, besom_hash_u64(f, key_u64(NEGATIVES, i)));
+  }
+}
+
+static void prefetch_in_file(const besom_filter *f) {
+  temp_dir dir;
+  besom_filter *mapped = NULL;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "filter.besom");
+  assert_status(BESOM_OK, besom_save_file(f, path.text));
+  assert_status(BESOM_OK, open_file(path.text, BESOM_OPEN_MMAP, &mapped));
+  prefetch_some(mapped);
+  assert_same_bytes(mapped, f);
+  besom_free(mapped);
+  temp_dir_remove(&dir);
+}
+
+/* Of an empty filter, of members, of reported keys, of mapped files: nothing changes. */
+static void prefetching_changes_nothing(void **state) {
+  const subject *s = subject_of(state);
+  enum { N = 1000 };
+  memory_sink before;
+  for (size_t n = 0; n <= N; n += N) {
+    besom_config config = config_of(s, N, 0);
+    uint64_t *keys = keys_u64(MEMBERS, N);
+    besom_filter *f = make_of_u64(s, &config, keys, n);
+    for (uint64_t i = 0; i < 3; i++) {
+      uint64_t key = key_u64(NEGATIVES, i);
+      besom_status status = besom_no_add(f, &key, sizeof key);
+      assert_true(status == BESOM_OK || status == BESOM_UNSUPPORTED);
+    }
+    save_to(&before, f);
+    prefetch_some(f);
+    assert_holds_u64(f, keys, n);
+    assert_bytes(f, &before);
+    if (s->same_format) prefetch_in_file(f);
+    besom_free(f);
+    free(keys);
+  }
+  prefetch_some(NULL);
+}
+
 const law membership_laws[] = {
     LAW(no_false_negatives_of_u64, EVERY_SUBJECT, 0),
     LAW(no_false_negatives_of_byte_strings, EVERY_SUBJECT, 0),
@@ -254,6 +304,7 @@ const law membership_laws[] = {
     LAW(contains_many_agrees_with_contains, EVERY_SUBJECT, 0),
     LAW(an_empty_filter_says_no, EVERY_SUBJECT, BESOM_CAN_INSERT),
     LAW(an_empty_filter_says_no_in_used_memory, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(prefetching_changes_nothing, EVERY_SUBJECT, 0),
     LAW(no_pointer_of_the_configuration_is_kept, EVERY_SUBJECT, 0),
     LAW(seeds_are_random_by_default, EVERY_SUBJECT, 0),
     {0},

@@ -161,6 +161,10 @@ besom_status besom__acf_move(struct acf *a, uint64_t slot, besom_digest stored,
 
 /* ------------------------------------------------------------------ keys */
 
+void besom__acf_prefetch(const besom_filter *f, besom_digest d) {
+  acf_fetch_buckets(const_acf(f), d);
+}
+
 besom_status besom__acf_insert(besom_filter *f, besom_digest d) {
   (void)f, (void)d;
   return BESOM_NEEDS_STORE;

@@ -112,13 +112,17 @@ ALWAYS_INLINE bool acf_contains(const besom_filter *f, besom_digest d, acf_funct
   return found;
 }
 
+ALWAYS_INLINE void acf_fetch_buckets(const struct acf *a, besom_digest d) {
+  for (unsigned part = 0; part < a->policy->layout.buckets_per_key; part++)
+    __builtin_prefetch(a->table.bits + acf_bucket(a, d, part) * a->table.bucket_bits / 8);
+}
+
 ALWAYS_INLINE void acf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                      uint64_t *bitmap, acf_function function) {
   enum { AHEAD = 16 };
   const struct acf *a = const_acf(f);
   for (size_t i = 0; i < n + AHEAD; i++) {
-    for (unsigned part = 0; i < n && part < a->policy->layout.buckets_per_key; part++)
-      __builtin_prefetch(a->table.bits + acf_bucket(a, d[i], part) * a->table.bucket_bits / 8);
+    if (i < n) acf_fetch_buckets(a, d[i]);
     if (i < AHEAD) continue;
     size_t at = i - AHEAD;
     if (at % 64 == 0) bitmap[at / 64] = 0;
@@ -157,6 +161,7 @@ besom_status besom__acf_create(besom_filter *f, const besom_config *config,
 besom_status besom__acf_create_like(besom_filter *f, const besom_filter *model);
 void besom__acf_destroy(besom_filter *f);
 /* Always NEEDS_STORE: these kinds insert with insert_at. */
+void besom__acf_prefetch(const besom_filter *f, besom_digest d);
 besom_status besom__acf_insert(besom_filter *f, besom_digest d);
 besom_status besom__acf_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
 

@@ -55,7 +55,9 @@ const struct besom_kind besom__acf_cuckooing = {
     .summary = "adaptive cuckoo filter that moves keys: needs a store; a fixed false "
                "positive can come back",
     .create = acf_cuckooing_create,
-    .query = {.contains = acf_cuckooing_contains, .contains_many = acf_cuckooing_contains_many},
+    .query = {.contains = acf_cuckooing_contains,
+              .contains_many = acf_cuckooing_contains_many,
+              .prefetch = besom__acf_prefetch},
     .file = &(const struct file_ops){.save = besom__acf_save,
                                      .validate = besom__acf_validate,
                                      .load = acf_cuckooing_load},

@@ -94,7 +94,9 @@ const struct besom_kind besom__acf_cyclic = {
     .summary = "adaptive cuckoo filter with selectors: needs a store; a fixed false "
                "positive can come back",
     .create = acf_cyclic_create,
-    .query = {.contains = acf_cyclic_contains, .contains_many = acf_cyclic_contains_many},
+    .query = {.contains = acf_cyclic_contains,
+              .contains_many = acf_cyclic_contains_many,
+              .prefetch = besom__acf_prefetch},
     .file = &(const struct file_ops){.save = besom__acf_save,
                                      .validate = besom__acf_validate,
                                      .load = acf_cyclic_load},

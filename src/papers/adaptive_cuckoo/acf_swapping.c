@@ -72,7 +72,9 @@ const struct besom_kind besom__acf_swapping = {
     .summary = "adaptive cuckoo filter that swaps slots: needs a store; a fixed false "
                "positive can come back",
     .create = acf_swapping_create,
-    .query = {.contains = acf_swapping_contains, .contains_many = acf_swapping_contains_many},
+    .query = {.contains = acf_swapping_contains,
+              .contains_many = acf_swapping_contains_many,
+              .prefetch = besom__acf_prefetch},
     .file = &(const struct file_ops){.save = besom__acf_save,
                                      .validate = besom__acf_validate,
                                      .load = acf_swapping_load},

@@ -46,6 +46,10 @@ static bool asf_contains(const besom_filter *f, besom_digest d) {
   return yes;
 }
 
+static void asf_prefetch(const besom_filter *f, besom_digest d) {
+  layer_prefetch(const_asf(f)->layers[0], d);
+}
+
 static void asf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                               uint64_t *bitmap) {
   const struct asf *a = const_asf(f);
@@ -164,7 +168,9 @@ const struct besom_kind besom__adaptive_stacked = {
     .destroy = besom__asf_destroy,
     .stats = asf_stats,
     .layer = asf_layer,
-    .query = {.contains = asf_contains, .contains_many = asf_contains_many},
+    .query = {.contains = asf_contains,
+              .contains_many = asf_contains_many,
+              .prefetch = asf_prefetch},
     .change = &(const struct change_ops){.insert = asf_insert, .insert_many = asf_insert_many},
     .adapt = &(const struct adapt_ops){.adapt = asf_adapt, .bind_source = asf_bind_source},
     .build = &(const struct build_ops){.takes_no = BESOM_TAKES_SAMPLE, .build = besom__asf_build},

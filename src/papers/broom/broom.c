@@ -357,6 +357,7 @@ const struct besom_kind besom__broom = {
     .stats = broom_stats,
     .query = {.contains = besom__meta_filter_contains_by_round,
               .contains_many = besom__meta_filter_contains_many,
+              .prefetch = besom__quotient_prefetch,
               .count = besom__meta_filter_count},
     .change = &(const struct change_ops){.insert = broom_insert,
                                          .insert_many = broom_insert_many,

@@ -131,6 +131,10 @@ static bool cached_contains(const besom_filter *f, besom_digest d) {
          !(c->cache.count && besom__cache_has(&c->cache, d));
 }
 
+static void cached_prefetch(const besom_filter *f, besom_digest d) {
+  layer_prefetch(const_cached(f)->base, d);
+}
+
 /* Queries the base, and looks up each yes in the cache. */
 static void cached_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                  uint64_t *bitmap) {
@@ -345,6 +349,7 @@ const struct besom_kind besom__cached = {
     .layer = cached_layer,
     .query = {.contains = cached_contains,
               .contains_many = cached_contains_many,
+              .prefetch = cached_prefetch,
               .count = cached_count},
     .change = &(const struct change_ops){.insert = cached_insert,
                                          .insert_many = cached_insert_many,

@@ -75,6 +75,12 @@ static bool learned_contains(const besom_filter *f, besom_digest d) {
   return l->classifier.weights || filter_has(l, BACKUP, d);
 }
 
+static void learned_prefetch(const besom_filter *f, besom_digest d) {
+  const struct learned *l = const_learned(f);
+  unsigned first = l->filters[INITIAL] ? INITIAL : BACKUP;
+  layer_prefetch(l->filters[first], layer_digest(d, first));
+}
+
 static void learned_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                   uint64_t *bitmap) {
   for (size_t i = 0; i < n; i++) {
@@ -498,7 +504,8 @@ const struct besom_kind besom__learned = {
     .layer = learned_layer,
     .query = {.contains = learned_contains,
               .contains_key = learned_contains_key,
-              .contains_many = learned_contains_many},
+              .contains_many = learned_contains_many,
+              .prefetch = learned_prefetch},
     .build = &(const struct build_ops){.takes_no = BESOM_TAKES_SAMPLE, .build = learned_build},
     .file = &(const struct file_ops){.validate = learned_validate,
                                      .save = learned_save,

@@ -302,6 +302,7 @@ extern const struct file_ops besom__meta_filter_file;
   .create = besom__meta_filter_create, .create_like = besom__meta_filter_create_like, \
   .destroy = besom__quotient_destroy, .stats = besom__meta_filter_stats,              \
   .query.contains_many = besom__meta_filter_contains_many,                            \
+  .query.prefetch = besom__quotient_prefetch,                                         \
   .query.count = besom__meta_filter_count, .change = &besom__meta_filter_change,      \
   .adapt = &besom__meta_filter_reports, .store = &besom__meta_filter_store,           \
   .whole = &besom__meta_filter_whole, .file = &besom__meta_filter_file

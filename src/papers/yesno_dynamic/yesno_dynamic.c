@@ -421,6 +421,7 @@ const struct besom_kind besom__yesno_dynamic = {
               .prefix_bits = besom__aqf_prefix_bits,
               .contains = besom__aqf_contains,
               .contains_many = besom__aqf_contains_many,
+              .prefetch = besom__quotient_prefetch,
               .count = besom__aqf_count,
               .get_value = besom__aqf_get_value},
     .change = &(const struct change_ops){.insert = yesno_dynamic_insert,

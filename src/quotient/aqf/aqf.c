@@ -529,6 +529,7 @@ const struct besom_kind besom__aqf = {
     .query = {.calls = besom__aqf_query_calls,
               .contains = besom__aqf_contains,
               .contains_many = besom__aqf_contains_many,
+              .prefetch = besom__quotient_prefetch,
               .longest_match = longest_match_bits,
               .prefix_bits = besom__aqf_prefix_bits,
               .count = besom__aqf_count,

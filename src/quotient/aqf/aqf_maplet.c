@@ -331,6 +331,7 @@ const struct besom_kind besom__aqf_maplet = {
     .query = {.calls = maplet_query_calls,
               .contains = maplet_contains,
               .contains_many = maplet_contains_many,
+              .prefetch = besom__quotient_prefetch,
               .count = maplet_count,
               .get_value = maplet_only_value},
     .change = &(const struct change_ops){.insert = maplet_insert,

@@ -25,6 +25,22 @@ ALWAYS_INLINE uint64_t suffix_of(const struct qtable *t, besom_digest d, unsigne
   return bits_after_remainder(address_of(d, t->slots), width);
 }
 
+/*
+ * Prefetches the words of a block, and the remainders where the run is expected. With `heads`, also
+ * the head word, which exact answers need.
+ */
+ALWAYS_INLINE struct target target_prefetched(const struct qtable *t, besom_digest d, bool heads,
+                                              unsigned width) {
+  struct target at = target_of(t, d, width);
+  const uint8_t *bytes = at.block + t->remainders_at + 8 * (width % 8);
+  __builtin_prefetch(at.block);
+  __builtin_prefetch(bytes - 1);
+  for (unsigned j = 0; j < width / 8; j++)
+    __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
+  if (heads) __builtin_prefetch(at.block + t->heads_at);
+  return at;
+}
+
 /* ------------------------------------------------------------------ the run of a quotient */
 
 /*

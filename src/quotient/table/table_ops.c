@@ -157,22 +157,6 @@ ALWAYS_INLINE bool query_prefetched(const struct qtable *t, struct target at, be
   return equal && equal & heads_that_matter(t, at.block, at.remainder, width) >> run.first;
 }
 
-/*
- * Prefetches the words of a block, and the remainders where the run is expected. With `heads`, also
- * the head word, which exact answers need.
- */
-ALWAYS_INLINE struct target prefetch(const struct qtable *t, besom_digest d, bool heads,
-                                     unsigned width) {
-  struct target at = target_of(t, d, width);
-  const uint8_t *bytes = at.block + t->remainders_at + 8 * (width % 8);
-  __builtin_prefetch(at.block);
-  __builtin_prefetch(bytes - 1);
-  for (unsigned j = 0; j < width / 8; j++)
-    __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
-  if (heads) __builtin_prefetch(at.block + t->heads_at);
-  return at;
-}
-
 /* ------------------------------------------------------------------ only shared tables */
 
 #ifdef BESOM_SHARED
@@ -184,7 +168,7 @@ static enum answer contains_in_block(const struct qtable *t, besom_digest d) {
 
 ALWAYS_INLINE struct target prefetch_shared(const struct qtable *t, const struct region *regions,
                                             besom_digest d, unsigned width) {
-  struct target at = prefetch(t, d, false, width);
+  struct target at = target_prefetched(t, d, false, width);
   __builtin_prefetch(&regions[at.quotient / REGION_SLOTS]);
   return at;
 }
@@ -267,13 +251,13 @@ ALWAYS_INLINE void query_many(const struct qtable *t, const besom_digest *d, siz
     return;
   }
   struct target ahead[FETCH_AHEAD];
-  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = prefetch(t, d[i], unsure, width);
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = target_prefetched(t, d[i], unsure, width);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t answers = 0, maybes = 0;
     size_t some = n - i < 64 ? n - i : 64;
     for (size_t j = 0; j < some; j++) {
       struct target *next = &ahead[j % FETCH_AHEAD], at = *next;
-      if (i + j + FETCH_AHEAD < n) *next = prefetch(t, d[i + j + FETCH_AHEAD], unsure, width);
+      if (i + j + FETCH_AHEAD < n) *next = target_prefetched(t, d[i + j + FETCH_AHEAD], unsure, width);
       if (unsure) {
         enum answer answer = answer_prefetched(t, at, d[i + j], width);
         answers |= (uint64_t)(answer == ANSWER_YES) << j;
@@ -379,7 +363,7 @@ static void values_many(const struct qtable *t, const besom_digest *d, size_t n,
   unsigned width = WIDTH(t);
   struct target ahead[VALUES_BATCH];
   struct equal_slots found[VALUES_BATCH];
-  for (size_t i = 0; i < n; i++) ahead[i] = prefetch(t, d[i], false, width);
+  for (size_t i = 0; i < n; i++) ahead[i] = target_prefetched(t, d[i], false, width);
   for (size_t i = 0; i < n; i++) found[i] = equal_prefetched(t, ahead[i], width);
   for (size_t i = 0; i < n; i++) {
     answers[i] = (uint8_t)found[i].answer;

@@ -297,6 +297,7 @@ const struct besom_kind besom__aqf_concurrent = {
               .calls = concurrent_query_calls,
               .contains = besom__concurrent_contains,
               .contains_many = besom__concurrent_contains_many,
+              .prefetch = besom__concurrent_prefetch,
               .count = besom__concurrent_count,
               .get_value = besom__concurrent_get_value},
     .change = &(const struct change_ops){.calls = concurrent_insert_calls,

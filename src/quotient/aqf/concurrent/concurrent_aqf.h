@@ -54,6 +54,7 @@ void besom__lock_to_adapt(struct change *c, besom_digest d);
 bool besom__concurrent_contains(const besom_filter *f, besom_digest d);
 void besom__concurrent_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                      uint64_t *bitmap);
+void besom__concurrent_prefetch(const besom_filter *f, besom_digest d);
 besom_status besom__concurrent_count(const besom_filter *f, besom_digest d, uint64_t *n);
 besom_status besom__concurrent_get_value(const besom_filter *f, besom_digest d, uint64_t *value);
 besom_status besom__concurrent_matches(const besom_filter *f, besom_digest d, besom_match *out,

@@ -6,6 +6,7 @@
 #include "quotient/aqf/concurrent/concurrent_aqf.h"
 #include "quotient/aqf/concurrent/concurrent_calls.h"
 #include "quotient/fingerprint/match.h"
+#include "quotient/table/block_search.h"
 #include "quotient/table/walk.h"
 
 #define TRIES 16       /* of a query without a lock */
@@ -130,6 +131,12 @@ void besom__concurrent_contains_many(const besom_filter *f, const besom_digest *
                                      uint64_t *bitmap) {
   for (size_t i = 0; i < n; i += BATCH_KEYS)
     concurrent_contains_batch(f, d + i, n - i < BATCH_KEYS ? n - i : BATCH_KEYS, bitmap + i / 64);
+}
+
+void besom__concurrent_prefetch(const besom_filter *f, besom_digest d) {
+  const struct aqf_sync *sync = const_aqf(f)->sync;
+  const struct qtable *t = &sync->query_table;
+  __builtin_prefetch(region_at(sync, target_prefetched(t, d, false, t->width).quotient));
 }
 
 besom_status besom__concurrent_count(const besom_filter *f, besom_digest d, uint64_t *n) {
