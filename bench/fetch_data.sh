@@ -20,7 +20,7 @@ if [[ ${1-} == -d ]]; then
   into=$2
   shift 2
 fi
-[[ $# -gt 0 ]] || set -- blocklist popular npm disposable words trace
+[[ $# -gt 0 ]] || set -- blocklist popular npm disposable words trace linker
 mkdir -p "$into"
 into=$(realpath "$into")
 work=$(mktemp -d)
@@ -80,6 +80,26 @@ domains_of() {
 
 strings_of_json() { sed -nE 's/^[^"]*"([^"]*)".*/\1/p'; }
 
+# The lookups of the dynamic linker while some programs start: the path of a file, and a symbol.
+lookups_of_linker() {
+  local program
+  for program in "python3 -c 'import ssl, sqlite3, json, ctypes, decimal, lzma'" "git --version" \
+    "gcc --version" "perl -v" "curl --version" "apt-get --version" "tar --version" "sort --version"; do
+    LD_DEBUG=symbols LD_BIND_NOW=1 LD_DEBUG_OUTPUT=$work/ld bash -c "exec $program" \
+      >"$work/output" 2>&1 </dev/null || true # a program that is missing is left out
+    cat "$work"/ld.*
+    rm "$work"/ld.*
+  done | sed -nE 's/.*symbol=([^;]*);  lookup in file=(\/[^ ]*) .*/\2 \1/p'
+}
+
+# symbols_of: reads paths, and writes FILE SYMBOL for the symbols that they define.
+symbols_of() {
+  local file
+  while read -r file; do
+    nm -D --defined-only "$file" | awk -v file="$file" '{ sub(/@.*/, "", $NF); print file, $NF }'
+  done
+}
+
 fetch() {
   case $1 in
   blocklist)
@@ -110,6 +130,11 @@ fetch() {
     requests_of linux-webserver-1 | keep_order trace-web.txt
     requests_of linux-mysql | keep_order trace-mysql.txt
     requests_of windows-mssql | keep_order trace-mssql.txt
+    ;;
+  linker)
+    need nm binutils
+    lookups_of_linker | keep_order linker.txt
+    cut -d ' ' -f 1 "$into/linker.txt" | sort -u | symbols_of | keep linker-set.txt
     ;;
   *)
     echo "there is no list $1: see the comment at the top of $0" >&2

@@ -12,7 +12,7 @@
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "harness/contest.h"
+#include "harness/contest_log.h"
 #include "harness/interval.h"
 #include "workloads/key_stream.h"
 
@@ -206,6 +206,7 @@ static void run_experiment(const experiment *x, const effort *e, rows *r, uint64
     progress("%s, %d bits: %s", x->name, x->remainder, design_names[d]);
     rows_reset(r);
     samples_add(&o->all.rates[d], play(&g));
+    o->all.bits = g.bits;
     double most_bits = 8 * (double)g.player.most_bytes / (double)e->members;
     o->all.most_bits[d] = fmax(o->all.most_bits[d], most_bits);
     o->builds[d] = (double)g.builds;
@@ -219,13 +220,6 @@ static void run_seed(const effort *e, const text_list *yes, const text_list *no,
   rows r = rows_create(yes, no, e, seed);
   for (int i = 0; i < EXPERIMENTS; i++) run_experiment(&experiments[i], e, &r, seed, &outcomes[i]);
   rows_free(&r);
-}
-
-/* Bits of the keys themselves, which a reverse map stores. */
-static double key_bits(const text_list *l) {
-  double bytes = 0;
-  for (size_t i = 0; i < l->n; i++) bytes += (double)l->lines[i].len;
-  return 8 * bytes / (double)l->n;
 }
 
 static void report_outcome(const experiment *x, const effort *e, const outcome *o, double map,
@@ -254,7 +248,7 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   text_list yes = text_list_read(yes_path), no = text_list_read(no_path);
   if (yes.n <= e->members || no.n < e->absent) fail("the lists are too short");
-  double map = key_bits(&yes);
+  double map = contest_key_bits(&yes);
   outcome outcomes[EXPERIMENTS] = {0};
   for (size_t k = 0; k < e->seeds; k++) run_seed(e, &yes, &no, random_at(BENCH_SEED, k), outcomes);
   for (int i = 0; i < EXPERIMENTS; i++) {

@@ -1,17 +1,15 @@
 /*
  * Claim who-wins: adapt, stack, cache or learn, in the same total memory, over the skew of the
  * queries and the share of an adversary.
- *
- * Queries are for absent keys, by Zipf popularity. The first quarter is the sample of trained
- * designs; the others adapt to it. In the second half a share of the queries repeats the false
- * positives that the same filter had in the second quarter. The FPR is that of the second half.
+ * Queries are for absent keys, by Zipf popularity; contest_log.h says how they are played. The FPR
+ * is that of the second half.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "harness/contest.h"
+#include "harness/contest_log.h"
 #include "harness/interval.h"
 #include "workloads/key_stream.h"
 
@@ -25,79 +23,7 @@ typedef struct effort {
 static const effort quick = {.members = 8000, .queries = 40000, .seeds = 5};
 static const effort thorough = {.members = 100000, .queries = 1000000, .seeds = 4};
 
-/* ------------------------------------------------------------------ one run */
-
-typedef struct setting {
-  text_list members, absent;
-  uint32_t *queries; /* numbers of absent keys */
-  size_t n;
-  besom_workload *sample; /* the first quarter */
-  uint64_t seed;
-} setting;
-
-static setting setting_create(double skew, const effort *e, uint64_t number) {
-  uint64_t seed = random_at(BENCH_SEED, number);
-  setting s = {.members = text_list_urls(e->members, true, seed),
-               .absent = text_list_urls(10 * e->members, false, seed),
-               .queries = allocate(e->queries, sizeof *s.queries),
-               .n = e->queries,
-               .seed = seed};
-  zipf popularity = zipf_create(skew, s.absent.n);
-  check(besom_workload_create((uint64_t)1 << 30, NULL, &s.sample), "creating a workload");
-  for (size_t i = 0; i < s.n; i++) {
-    s.queries[i] = (uint32_t)(zipf_rank(&popularity, random_at(~seed, i)) - 1);
-    besom_bytes key = s.absent.lines[s.queries[i]];
-    if (i < s.n / 4) check(besom_workload_add(s.sample, key.data, key.len, 1), "sampling");
-  }
-  return s;
-}
-
-static void setting_free(setting *s) {
-  text_list_free(&s->members);
-  text_list_free(&s->absent);
-  free(s->queries);
-  besom_workload_free(s->sample);
-}
-
-/* The false positives of the second quarter, each once. */
-static size_t collect(contestant *c, const setting *s, uint32_t *found) {
-  size_t n = 0;
-  uint8_t *known = allocate(s->absent.n, 1);
-  for (size_t i = 0; i < s->n / 2; i++) {
-    uint32_t number = s->queries[i];
-    if (contestant_query_line(c, &s->absent, number) && i >= s->n / 4 && !known[number]) {
-      known[number] = 1;
-      found[n++] = number;
-    }
-  }
-  free(known);
-  return n;
-}
-
-/* Returns the FPR of the second half; raises the largest memory in bits per member. */
-static double play(design d, double share, setting *s, double *most_bits) {
-  contestant c = contestant_create(d, bits, &s->members, s->sample, s->seed);
-  uint32_t *found = allocate(s->n, sizeof *found);
-  size_t collected = collect(&c, s, found), replayed = 0, hits = 0;
-  for (size_t i = s->n / 2; i < s->n; i++) {
-    bool replay = collected && random_unit(random_at(s->seed, i)) < share;
-    uint32_t number = replay ? found[replayed++ % collected] : s->queries[i];
-    hits += contestant_query_line(&c, &s->absent, number);
-  }
-  *most_bits = fmax(*most_bits, 8 * (double)c.most_bytes / (double)s->members.n);
-  free(found);
-  contestant_free(&c);
-  return 2 * (double)hits / (double)s->n;
-}
-
 /* ------------------------------------------------------------------ the map */
-
-/* Bits of the keys themselves, which a reverse map stores. */
-static double key_bits(const text_list *l) {
-  double bytes = 0;
-  for (size_t i = 0; i < l->n; i++) bytes += (double)l->lines[i].len;
-  return 8 * bytes / (double)l->n;
-}
 
 static void report_cells(const standings *c, double skew, double share, double map,
                          report *numbers) {
@@ -130,14 +56,21 @@ static void run_skew(double skew, const effort *e, findings *found, report *numb
   standings cells[SHARES] = {0};
   double map = 0;
   for (size_t i = 0; i < e->seeds; i++) {
-    setting s = setting_create(skew, e, i);
-    map = key_bits(&s.members);
+    uint64_t seed = random_at(BENCH_SEED, i);
+    text_list members = text_list_urls(e->members, true, seed);
+    text_list absent = text_list_urls(10 * e->members, false, seed);
+    contest_log log = contest_log_draw(&members, &absent, skew, e->queries, seed);
+    map = contest_key_bits(&members);
     for (design d = 0; d < DESIGNS; d++)
       for (int k = 0; k < SHARES; k++) {
         progress("Zipf %g, seed %zu: %s", skew, i + 1, design_names[d]);
-        samples_add(&cells[k].rates[d], play(d, shares[k], &s, &cells[k].most_bits[d]));
+        cells[k].bits = bits;
+        samples_add(&cells[k].rates[d],
+                    contest_play(d, bits, shares[k], &log, &cells[k].most_bits[d]));
       }
-    setting_free(&s);
+    contest_log_free(&log);
+    text_list_free(&members);
+    text_list_free(&absent);
   }
   for (int k = 0; k < SHARES; k++) {
     report_cells(&cells[k], skew, shares[k], map, numbers);

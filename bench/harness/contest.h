@@ -21,6 +21,12 @@ typedef enum design {
   STACKED_FUSE,
   CACHED,      /* a Bloom filter with a cache of false positives */
   ADAPT,       /* aqf without the keys: exceptions, within the memory; old ones are forgotten */
+  RIBBON_REPORTS, /* the same of other kinds */
+  FUSE_REPORTS,
+  BLOCKED_REPORTS,
+  CF_REPORTS,
+  QF_REPORTS,
+  PQF_REPORTS,
   ADAPT_STORE, /* aqf with a store, as published; rekeys in twice the memory when it must */
   /* ADAPT_STORE with half of the bits, so that both filters of a rekey fit into the memory; all
      queries are positive if there is no filter that small */
@@ -45,10 +51,14 @@ bool design_fits(design d);
 /* Whether keys can be added and removed. */
 bool design_is_dynamic(design d);
 
+/* Whether it takes reports, each of which is an exception: about EXCEPTION_BITS of its memory. */
+enum { EXCEPTION_BITS = 100 };
+bool design_takes_reports(design d);
+
 typedef struct contestant {
   design design;
-  besom_filter *own;        /* of designs without a store */
-  besom_guard *guard;       /* of designs with a store; NULL if there is no filter that small */
+  besom_filter *own;        /* of designs without a store; NULL if there is none that small */
+  besom_guard *guard;       /* of designs with a store; the same */
   uint8_t *answers;         /* of the lines queried so far: 0 unknown, 1 no, 2 yes; or NULL */
   bool migrating;           /* of the guard */
   uint64_t most_bytes;      /* the largest memory so far; the store is not counted */
@@ -77,14 +87,16 @@ bool contestant_query_line(contestant *c, const text_list *absent, size_t line);
 void contestant_insert(contestant *c, besom_bytes key);
 void contestant_remove(contestant *c, besom_bytes key);
 
-/* The rates of all designs for one workload, over seeds. */
+/* The rates of all designs for one workload, over seeds. Designs without a sample do not compete. */
 typedef struct standings {
+  double bits; /* the memory that is given, in bits per member */
   samples rates[DESIGNS];
   double most_bits[DESIGNS]; /* the largest memory in bits per member */
 } standings;
 
 /*
- * The design with the fewest false positives of those that stay within the memory. map_counted: the
+ * The design with the fewest false positives of those that stay within the memory (5 % more is
+ * allowed: the sizes of tables are rounded). map_counted: the
  * keys in the store count as memory, too, so that no design with a store stays within it.
  */
 design standings_best(const standings *s, bool map_counted);
