@@ -9,6 +9,7 @@
 const claim *const claims[] = {
     &adapt_or_cache_claim,
     &adversary_claim,
+    &any_kind_claim,
     &asf_claim,
     &asf_early_claim,
     &billion_claim,

@@ -101,6 +101,7 @@ typedef struct claim {
 
 extern const claim adapt_or_cache_claim;
 extern const claim adversary_claim;
+extern const claim any_kind_claim;
 extern const claim asf_claim;
 extern const claim asf_early_claim;
 extern const claim billion_claim;

@@ -16,9 +16,10 @@ static const double exception_share = 0.12, pqf_exception_share = 0.02;
 static const double tolerance = 1.05; /* of the memory: tables have rounded sizes */
 
 const char *const design_names[DESIGNS] = {
-    "bloom", "ribbon", "learned", "stacked_bloom", "stacked_fuse", "cached", "adapt",
-    "ribbon_reports", "fuse_reports", "blocked_reports", "cf_reports", "qf_reports", "pqf_reports",
-    "adapt_store", "adapt_half", "adapt_once",    "taf_store",    "broom_store"};
+    "bloom",      "ribbon",     "learned",        "stacked_bloom", "stacked_fuse",
+    "cached",     "adapt",      "ribbon_reports", "fuse_reports",  "blocked_reports",
+    "cf_reports", "qf_reports", "pqf_reports",    "adapt_store",   "adapt_half",
+    "adapt_once", "taf_store",  "broom_store"};
 
 static const struct {
   const char *kind, *options;
@@ -218,12 +219,6 @@ bool standings_may_win(const standings *s, design d, bool map_counted) {
   design best = standings_best(s, map_counted);
   return is_judged(s, d, map_counted) &&
          interval_of(&s->rates[d]).low <= interval_of(&s->rates[best]).high;
-}
-
-bool standings_store_may_win(const standings *s) {
-  bool may = false;
-  for (design d = 0; d < DESIGNS; d++) may |= design_has_store(d) && standings_may_win(s, d, false);
-  return may;
 }
 
 const char *standings_word(const standings *s, design d, bool map_counted) {

@@ -19,8 +19,8 @@ typedef enum design {
   LEARNED,
   STACKED_BLOOM,
   STACKED_FUSE,
-  CACHED,      /* a Bloom filter with a cache of false positives */
-  ADAPT,       /* aqf without the keys: exceptions, within the memory; old ones are forgotten */
+  CACHED,         /* a Bloom filter with a cache of false positives */
+  ADAPT,          /* aqf without the keys: exceptions, within the memory; old ones are forgotten */
   RIBBON_REPORTS, /* the same of other kinds */
   FUSE_REPORTS,
   BLOCKED_REPORTS,
@@ -103,9 +103,6 @@ design standings_best(const standings *s, bool map_counted);
 
 /* Whether a design can be the best one: it is judged, and its 95 % interval reaches the best's. */
 bool standings_may_win(const standings *s, design d, bool map_counted);
-
-/* The same of any design with a store. */
-bool standings_store_may_win(const standings *s);
 
 /* "yes": the best; "tie": may win; "no"; "-": not judged. */
 const char *standings_word(const standings *s, design d, bool map_counted);

@@ -6,7 +6,7 @@ WIDTH, LEFT, TOP, LINE, FONT = 520, 92, 30, 20, 15
 
 # Light, so that dark text is legible on each of them. The name in the cell says the same.
 COLOURS = ("#dddddd", "#99ddff", "#eedd88", "#ee8866", "#bbcc33", "#44bb99", "#ccaaee", "#c8b090", "#77aadd", "#ffaabb", "#aaaa00",
-           "#f5c9a0")
+           "#f5c9a0", "#88ccaa", "#d4b8b8", "#b8d4f0", "#e0e0a0", "#c0a0c0", "#a0c0c0", "#ffd0d0", "#d0ffd0")
 MOST_TIES = 2  # that are named
 
 
