@@ -59,6 +59,13 @@ struct undo_entry {
                   Otherwise one was appended: undo by removing it */
 };
 
+/* The undo log of a transaction (undo_log.c). */
+struct undo_log {
+  struct undo_entry *entries;
+  size_t n, room;
+  size_t from; /* filter_stale: entries from here on are to be undone */
+};
+
 /* What it takes to create a filter again and fill it from the store. */
 struct filter_params {
   enum hash_id hash;
@@ -83,6 +90,18 @@ struct false_positive {
   uint32_t epoch; /* of the filter that answered yes; the digest is by the hash of that filter */
   uint32_t len;   /* of the key; the array has its first bytes */
   uint8_t key[BESOM_OFFENDER_BYTES];
+};
+
+/* False positives that wait for a writer: a ring (adapt.c). */
+struct false_positive_queue {
+  struct false_positive at[QUEUE_LENGTH];
+  size_t first, n;
+};
+
+/* Negative queries; each WINDOW of them is a window (lookup.c). */
+struct negative_rates {
+  uint64_t absent;
+  uint64_t window_false, last_false; /* false positives of the current, of the last full window */
 };
 
 struct offender {
@@ -115,6 +134,29 @@ struct observed {
   double reserve_used, expected_fpr;
   bool migrating, migration_pending;
   bool has_front; /* it is asked, and the next one can be made when it is used up */
+};
+
+/* The fronts of a guard (front.c). All are atomic. */
+struct fronts {
+  struct front *asked;            /* or NULL */
+  struct front *making, *used_up; /* in the making; to be freed */
+  bool refused;                   /* there is no memory for one */
+};
+
+/* Who wrote what a guard reads (manifest.c, checkpoint.c). */
+struct guard_ids {
+  uint8_t store[ID_BYTES];
+  uint8_t open[ID_BYTES]; /* of the last open that changed something: as the store has it */
+  uint8_t own[ID_BYTES];  /* of this open, until its first transaction is committed */
+  bool open_is_own;       /* own was committed */
+};
+
+/* Read-only guards: another process may change the store (read_only.c). If filled, the filters have
+   the keys of the store at that commit number. Otherwise they only tell the buckets of keys. */
+struct seen_state {
+  bool filled;
+  uint64_t commit;
+  uint64_t manifest; /* checksum of the manifest that the filters are by; 0: there was none */
 };
 
 /* The committed state of keys that the open transaction has changed (before_images.c): a hash
@@ -150,17 +192,12 @@ struct besom_guard {
   besom_config filter_config; /* of all filters of this guard, without hash and seed and, for kinds
                                  with bucket_of, without geometry */
   char options[OPTIONS_BYTES];
-  uint8_t store_id[ID_BYTES];
-  uint8_t open_id[ID_BYTES]; /* of the last open that changed something: as the store has it */
-  uint8_t own_id[ID_BYTES];  /* of this open, until its first transaction is committed */
-  bool open_id_written;      /* own_id has become open_id */
+  struct guard_ids ids;
 
   enum transaction tx;
   bool nested;                       /* the change that runs is within a longer transaction */
   struct savepoint start, savepoint; /* of the transaction; before the last change in it */
-  struct undo_entry *undo;           /* the undo log of the transaction */
-  size_t undo_n, undo_room;
-  size_t undo_from;    /* filter_stale: entries from here on are to be undone */
+  struct undo_log undo;
   uint64_t tx_changes; /* changes and migrated records of the transaction */
   uint64_t tx_moved;   /* migrated records of the transaction */
   bool step_joined;    /* since the savepoint there was nothing but a migration step */
@@ -180,11 +217,8 @@ struct besom_guard {
   /* Atomic. No committed record is in an earlier epoch. A batch may have ended a migration that is
      not committed. */
   uint32_t first_epoch;
-  /* Read-only guards: another process may change the store. If filter_filled, the filters have the
-     keys of the store at that commit number. Otherwise they only tell the buckets of keys. */
-  bool read_only, filter_filled;
-  uint64_t filter_commit;
-  uint64_t manifest_checksum; /* of the manifest that the filters are by; 0: there was none */
+  bool read_only;
+  struct seen_state seen; /* read_only */
 
   struct locks *locks;           /* NULL without config.threads */
   struct background *background; /* NULL without config.background */
@@ -196,19 +230,15 @@ struct besom_guard {
   bool hides_uncommitted;        /* readers see only committed changes */
   struct shared_commit shared;
   struct images images;
-  void *spare_value;                         /* a block for the next copy of a value; or NULL */
-  struct denials *denials;                   /* atomic; NULL until the first one (denials.c) */
-  struct front *front;                       /* atomic; or NULL (front.c) */
-  struct front *front_new, *front_old;       /* atomic. In the making; used up, to be freed */
-  bool front_refused;                        /* atomic. There is no memory for one */
-  struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to writers */
-  size_t queue_first, queue_n;
+  void *spare_value;       /* a block for the next copy of a value; or NULL */
+  struct denials *denials; /* atomic; NULL until the first one (denials.c) */
+  struct fronts fronts;
+  struct false_positive_queue queue;
 
   struct offender offenders[OFFENDERS];
   uint64_t recent[1 << RECENT_BITS]; /* digests of recent false positives */
-  uint64_t absent;                   /* negative queries; each WINDOW of them is a window */
-  uint64_t window_false, last_false; /* false positives of the current, of the last full window */
-  besom_guard_statistics stats;      /* queries: only those that the filter did not answer no */
+  struct negative_rates rates;
+  besom_guard_statistics stats; /* queries: only those that the filter did not answer no */
 };
 
 #endif

@@ -2,7 +2,9 @@
 #include <stddef.h>
 
 #include "core/system/wait.h"
-#include "guard/guard.h"
+#include "guard/get/denials.h"
+#include "guard/get/front.h"
+#include "guard/migration/migration.h"
 
 /* ------------------------------------------------------------------ numbers */
 
@@ -34,12 +36,12 @@ static void guard_stats_add_filter(const besom_filter *f, struct observed *now) 
 /* Rates of negative queries. A reader that has counted a false positive has counted the query
    before, but a window may end between two loads. */
 static void collect_rates(const besom_guard *g, besom_guard_statistics *stats) {
-  uint64_t absent = load_counter(&g->absent), counted = stats->false_positives,
-           in_window = absent % WINDOW, window_false = load_counter(&g->window_false);
+  uint64_t absent = load_counter(&g->rates.absent), counted = stats->false_positives,
+           in_window = absent % WINDOW, window_false = load_counter(&g->rates.window_false);
   stats->filter_negatives = absent > counted ? absent - counted : 0;
   stats->queries += stats->filter_negatives;
   stats->observed_fpr = ratio(counted, counted + stats->filter_negatives);
-  if (absent >= WINDOW) stats->window_fpr = ratio(load_counter(&g->last_false), WINDOW);
+  if (absent >= WINDOW) stats->window_fpr = ratio(load_counter(&g->rates.last_false), WINDOW);
   stats->current_fpr = ratio(window_false < in_window ? window_false : in_window, in_window);
 }
 
@@ -62,8 +64,8 @@ static struct observed observe(const besom_guard *g) {
   now.filter_bytes += besom__denials_bytes(g) + besom__front_bytes(g);
   now.migrating = g->next.filter;
   now.migration_pending = !g->read_only && besom__migration_pending(g);
-  now.has_front = __atomic_load_n(&g->front, __ATOMIC_RELAXED) &&
-                  !__atomic_load_n(&g->front_refused, __ATOMIC_RELAXED);
+  now.has_front = __atomic_load_n(&g->fronts.asked, __ATOMIC_RELAXED) &&
+                  !__atomic_load_n(&g->fronts.refused, __ATOMIC_RELAXED);
   return now;
 }
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "guard/guard.h"
+#include "guard/get/lookup.h"
 #include "guard_setup.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
@@ -153,12 +153,12 @@ static void windows_go_on_after_many_queries_at_once(void **state) {
   (void)state;
   besom_guard *g = guard_new("aqf", BESOM_LAYOUT_MERGED, 400);
   batch *b = batch_new(1, MANY);
-  g->window_false = 3;
+  g->rates.window_false = 3;
   besom__count_absent(g, WINDOW - 1);
   assert_true(stats_of(g).current_fpr == 3.0 / (WINDOW - 1) && stats_of(g).window_fpr == 0);
   besom__count_absent(g, 1);
   assert_true(stats_of(g).current_fpr == 0 && stats_of(g).window_fpr == 3.0 / WINDOW);
-  g->window_false = 3;
+  g->rates.window_false = 3;
   assert_true(stats_of(g).current_fpr == 0);
   besom__count_absent(g, 1);
   assert_true(stats_of(g).current_fpr == 1 && stats_of(g).window_fpr == 3.0 / WINDOW);

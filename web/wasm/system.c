@@ -15,6 +15,7 @@
 #include "core/system/workers.h"
 #include "guard/guard.h"
 #include "guard/threads/background.h"
+#include "guard/threads/process.h"
 
 #define IMPORT(name) __attribute__((import_module("besom"), import_name(name)))
 

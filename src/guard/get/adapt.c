@@ -1,5 +1,7 @@
 /* False positives: counting them, adapting the filter, and the queue from readers to writers. */
-#include "guard/guard.h"
+#include "guard/get/adapt.h"
+#include "guard/get/lookup.h"
+#include "guard/transaction/transaction.h"
 
 /* ------------------------------------------------------------------ counting */
 
@@ -123,8 +125,8 @@ besom_status besom__guard_adapt(struct lookup *l) {
 void besom__guard_queue(struct lookup *l) {
   besom_guard *g = l->guard;
   lock_queue(g);
-  bool room = g->queue_n < QUEUE_LENGTH;
-  if (room) g->queue[(g->queue_first + g->queue_n++) % QUEUE_LENGTH] = false_positive_of(l);
+  bool room = g->queue.n < QUEUE_LENGTH;
+  if (room) g->queue.at[(g->queue.first + g->queue.n++) % QUEUE_LENGTH] = false_positive_of(l);
   unlock_queue(g);
   count(g, room ? &g->stats.queued : &g->stats.queue_drops, 1);
   if (g->background) besom__background_wake(g->background);
@@ -132,11 +134,11 @@ void besom__guard_queue(struct lookup *l) {
 
 static bool next_queued(besom_guard *g, struct false_positive *fp) {
   lock_queue(g);
-  bool any = g->queue_n;
+  bool any = g->queue.n;
   if (any) {
-    *fp = g->queue[g->queue_first];
-    g->queue_first = (g->queue_first + 1) % QUEUE_LENGTH;
-    g->queue_n--;
+    *fp = g->queue.at[g->queue.first];
+    g->queue.first = (g->queue.first + 1) % QUEUE_LENGTH;
+    g->queue.n--;
   }
   unlock_queue(g);
   return any;

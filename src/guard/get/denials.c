@@ -16,7 +16,7 @@
  *
  * The interface is that of a set of digests, so that another table of exceptions can replace it.
  */
-#include "guard/guard.h"
+#include "guard/get/denials.h"
 
 enum { WAYS = 4, LEAST_BYTES = 16384, FILTER_SHARE = 8 };
 

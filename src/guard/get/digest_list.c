@@ -1,4 +1,4 @@
-#include "guard/guard.h"
+#include "guard/get/digest_list.h"
 
 struct digest_list besom__digest_list(const besom_guard *g, const besom_filter *f) {
   return (struct digest_list){.guard = g, .filter = f, .room = FEW_MATCHES};

@@ -19,7 +19,8 @@
  * - a read-only guard scans, and asks, only at the commit number of its filter.
  * The end of a migration drops it: a rekeyed filter does not need it.
  */
-#include "guard/guard.h"
+#include "guard/get/front.h"
+#include "guard/get/denials.h"
 
 /* Of the table of exceptions: a front is begun when FIRST_SHARE of it is in use, the next one when
    NEXT_SHARE of it is new since; a scan takes at most STEPS_SHARE of it. */
@@ -48,10 +49,10 @@ static struct front *load_front(struct front *const *at) {
 }
 
 void besom__front_drop(besom_guard *g) {
-  front_free(g, &g->front);
-  front_free(g, &g->front_new);
-  front_free(g, &g->front_old);
-  __atomic_store_n(&g->front_refused, false, __ATOMIC_RELAXED);
+  front_free(g, &g->fronts.asked);
+  front_free(g, &g->fronts.making);
+  front_free(g, &g->fronts.used_up);
+  __atomic_store_n(&g->fronts.refused, false, __ATOMIC_RELAXED);
 }
 
 bool besom__front_denies(const struct front *front, const besom_bytes *key) {
@@ -63,13 +64,13 @@ static void insert_into(besom_guard *g, struct front *front, const besom_bytes *
 }
 
 void besom__front_put(besom_guard *g, const besom_bytes *key) {
-  insert_into(g, g->front, key);
-  insert_into(g, g->front_new, key);
+  insert_into(g, g->fronts.asked, key);
+  insert_into(g, g->fronts.making, key);
 }
 
 uint64_t besom__front_bytes(const besom_guard *g) {
-  const struct front *all[] = {load_front(&g->front), load_front(&g->front_new),
-                               load_front(&g->front_old)};
+  const struct front *all[] = {load_front(&g->fronts.asked), load_front(&g->fronts.making),
+                               load_front(&g->fronts.used_up)};
   uint64_t bytes = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) bytes += all[i] ? all[i]->bytes : 0;
   return bytes;
@@ -79,14 +80,14 @@ uint64_t besom__front_bytes(const besom_guard *g) {
 
 /* Other readers may be asking it: it is freed when nobody reads. */
 static void retire(besom_guard *g) {
-  __atomic_store_n(&g->front_old, load_front(&g->front), __ATOMIC_RELEASE);
-  __atomic_store_n(&g->front, NULL, __ATOMIC_RELEASE);
-  if (!g->locks) front_free(g, &g->front_old);
+  __atomic_store_n(&g->fronts.used_up, load_front(&g->fronts.asked), __ATOMIC_RELEASE);
+  __atomic_store_n(&g->fronts.asked, NULL, __ATOMIC_RELEASE);
+  if (!g->locks) front_free(g, &g->fronts.used_up);
 }
 
 void besom__front_free_old(besom_guard *g) {
   lock_write(g);
-  front_free(g, &g->front_old);
+  front_free(g, &g->fronts.used_up);
   unlock(g);
 }
 
@@ -139,7 +140,7 @@ static struct front *front_new(const besom_guard *g, const besom_statistics *now
 
 /* Whether many false positives wait for a writer that a new front would deny. */
 static bool is_front_due(const besom_guard *g) {
-  const struct front *front = load_front(&g->front);
+  const struct front *front = load_front(&g->fronts.asked);
   uint64_t room = besom__denials_capacity(g);
   if (front) return besom__denials_added(g) - front->added > room / NEXT_SHARE;
   return load_relaxed_count(&g->stats.exceptions) > room / FIRST_SHARE;
@@ -149,8 +150,8 @@ static bool is_front_due(const besom_guard *g) {
    the front that is used up goes first. */
 static void front_begin(besom_guard *g) {
   besom_statistics now;
-  bool used_up = load_front(&g->front),
-       busy = load_front(&g->front_new) || load_front(&g->front_old);
+  bool used_up = load_front(&g->fronts.asked),
+       busy = load_front(&g->fronts.making) || load_front(&g->fronts.used_up);
   if (busy || !is_front_due(g) || !sum_filters(g, &now)) return;
   uint64_t others = now.bytes + besom__denials_bytes(g) + besom__front_bytes(g);
   struct front *front = used_up && g->next.filter ? NULL : front_new(g, &now, others);
@@ -158,13 +159,13 @@ static void front_begin(besom_guard *g) {
     if (used_up)
       retire(g);
     else
-      __atomic_store_n(&g->front_refused, true, __ATOMIC_RELAXED);
+      __atomic_store_n(&g->fronts.refused, true, __ATOMIC_RELAXED);
     return;
   }
   uint64_t steps = besom__denials_capacity(g) / STEPS_SHARE + 1, step = now.keys / steps;
   front->epoch = g->current.number;
   front->step = step < LEAST_STEP ? LEAST_STEP : step;
-  __atomic_store_n(&g->front_new, front, __ATOMIC_RELEASE);
+  __atomic_store_n(&g->fronts.making, front, __ATOMIC_RELEASE);
 }
 
 /* ------------------------------------------------------------------ the scan */
@@ -191,8 +192,8 @@ static besom_status scan_record(void *ctx, besom_place at, const besom_record *r
 static bool is_current(const besom_guard *g) {
   uint64_t number;
   if (!g->read_only) return true;
-  return g->filter_filled && g->store->ops->commit_number(g->store, &number) == BESOM_OK &&
-         number == g->filter_commit;
+  return g->seen.filled && g->store->ops->commit_number(g->store, &number) == BESOM_OK &&
+         number == g->seen.commit;
 }
 
 static void scan_from(struct front *front, uint32_t epoch) {
@@ -203,9 +204,9 @@ static void scan_from(struct front *front, uint32_t epoch) {
 /* Takes the place of the front that is used up, if there is one. */
 static void front_complete(besom_guard *g, struct front *front) {
   front->added = besom__denials_added(g);
-  if (load_front(&g->front)) retire(g);
-  __atomic_store_n(&g->front, front, __ATOMIC_RELEASE);
-  __atomic_store_n(&g->front_new, NULL, __ATOMIC_RELEASE);
+  if (load_front(&g->fronts.asked)) retire(g);
+  __atomic_store_n(&g->fronts.asked, front, __ATOMIC_RELEASE);
+  __atomic_store_n(&g->fronts.making, NULL, __ATOMIC_RELEASE);
 }
 
 /* Returns whether all records were read. A scan that fails, or reads another state, begins again:
@@ -227,9 +228,9 @@ static bool scan_some(besom_guard *g, struct front *front) {
 }
 
 void besom__front_advance(besom_guard *g) {
-  struct front *front = load_front(&g->front_new);
+  struct front *front = load_front(&g->fronts.making);
   if (!front) {
-    bool refused = __atomic_load_n(&g->front_refused, __ATOMIC_RELAXED);
+    bool refused = __atomic_load_n(&g->fronts.refused, __ATOMIC_RELAXED);
     if (refused || !g->current.filter->kind->store->bucket_of || !is_front_due(g)) return;
     lock_queue(g);
     front_begin(g);
@@ -244,5 +245,5 @@ void besom__front_advance(besom_guard *g) {
 }
 
 void besom__front_migration_begins(besom_guard *g) {
-  front_free(g, &g->front_new);
+  front_free(g, &g->fronts.making);
 }

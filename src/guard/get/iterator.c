@@ -6,7 +6,7 @@
  * those of the no lists. Earlier ones are empty, but a database may have to skip what it remembers
  * of their deleted records.
  */
-#include "guard/guard.h"
+#include "guard/transaction/transaction.h"
 
 struct besom_iterator {
   besom_guard *guard;

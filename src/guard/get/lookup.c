@@ -1,5 +1,12 @@
 /* Lookup of a key: the matches of the filter, the records in their buckets, and get. */
-#include "guard/guard.h"
+#include "guard/get/lookup.h"
+#include "guard/get/adapt.h"
+#include "guard/get/denials.h"
+#include "guard/get/front.h"
+#include "guard/get/value_copy.h"
+#include "guard/open/open.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/undo_log.h"
 
 const struct epoch *besom__guard_epoch_of(const besom_guard *g, const besom_bytes *key,
                                           besom_digest *digest) {
@@ -150,23 +157,23 @@ besom_status besom__lookup_key(struct lookup *l, uint64_t *reads) {
 /* A window of negative queries is complete. Other readers may have counted some of the next one
    already. */
 static __attribute__((noinline)) void next_window(besom_guard *g) {
-  uint64_t window_false = __atomic_exchange_n(&g->window_false, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&g->last_false, window_false, __ATOMIC_RELAXED);
+  uint64_t window_false = __atomic_exchange_n(&g->rates.window_false, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&g->rates.last_false, window_false, __ATOMIC_RELAXED);
 }
 
 static inline void count_absent(besom_guard *g) {
-  if (UNLIKELY(count(g, &g->absent, 1) % WINDOW == 0)) next_window(g);
+  if (UNLIKELY(count(g, &g->rates.absent, 1) % WINDOW == 0)) next_window(g);
 }
 
 void besom__count_absent(besom_guard *g, size_t n) {
-  uint64_t absent = count(g, &g->absent, n);
+  uint64_t absent = count(g, &g->rates.absent, n);
   if (absent / WINDOW != (absent - n) / WINDOW) next_window(g);
 }
 
 static besom_status handle_false_positive(struct lookup *l) {
   besom_guard *g = l->guard;
   count_absent(g);
-  count(g, &g->window_false, 1);
+  count(g, &g->rates.window_false, 1);
   count(g, &g->stats.false_positives, 1);
   if (g->locks) {
     besom__guard_queue(l);
@@ -204,17 +211,22 @@ static besom_status deny(besom_guard *g) {
   return BESOM_NOT_FOUND;
 }
 
+static bool is_denied(const besom_guard *g, const besom_bytes *key, const struct epoch *epoch,
+                      besom_digest digest) {
+  return has_denial(g, epoch->number, digest) || is_denied_by_front(g, key);
+}
+
 besom_status besom__lookup_get(besom_guard *g, const besom_bytes *key, const struct epoch *epoch,
                                besom_digest digest, besom_bytes *value) {
   struct lookup l;
-  if (has_denial(g, epoch->number, digest) || is_denied_by_front(g, key)) return deny(g);
+  if (UNLIKELY(denies_some(g)) && is_denied(g, key, epoch, digest)) return deny(g);
   lookup_init(&l, g, key, value);
   l.epoch = epoch;
   l.digest = digest;
   count(g, &g->stats.queries, 1);
   besom_status status = lookup_answer(&l);
   besom__lookup_end(&l);
-  if (status != BESOM_OK)
+  if (status != BESOM_OK && value && value->data)
     besom_guard_release(g, value); /* the store failed after it had shown the record */
   return status;
 }
@@ -263,12 +275,10 @@ static __attribute__((noinline)) besom_status get_any(besom_guard *g, const void
   return in_own_process(g) ? get(g, &(besom_bytes){key, len}, value) : BESOM_LOCKED;
 }
 
-static __attribute__((noinline)) besom_status get_present(besom_guard *g, uint64_t key,
+static __attribute__((noinline)) besom_status get_present(besom_guard *g, const void *key,
                                                           besom_bytes *value) {
-  besom_u64_key bytes = besom_u64(key);
-  besom_digest digest = hash_u64(&g->current.filter->hasher, key);
-  return besom__lookup_get(g, &(besom_bytes){bytes.bytes, sizeof bytes.bytes}, &g->current, digest,
-                           value);
+  besom_digest digest = hash_u64(&g->current.filter->hasher, load64(key));
+  return besom__lookup_get(g, &(besom_bytes){key, 8}, &g->current, digest, value);
 }
 
 /* Most absent keys are answered by the filter. This is the short way for keys of 8 bytes: the
@@ -279,6 +289,5 @@ besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_
                g->read_only || !in_own_process(g)))
     return get_any(g, key, len, value);
   const besom_filter *f = g->current.filter;
-  uint64_t integer = load64(key);
-  return f->queries->contains_u64(f, integer) ? get_present(g, integer, value) : deny(g);
+  return f->queries->contains_u64(f, load64(key)) ? get_present(g, key, value) : deny(g);
 }

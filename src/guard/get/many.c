@@ -3,7 +3,11 @@
  * the filter together, so that its memory accesses overlap. What the filter answers yes to is then
  * read in the order of the store, so that neighbours share pages.
  */
-#include "guard/guard.h"
+#include "guard/get/front.h"
+#include "guard/get/lookup.h"
+#include "guard/open/open.h"
+#include "guard/put/change.h"
+#include "guard/transaction/undo_log.h"
 
 enum { CHUNK = 256 }; /* a multiple of 64 */
 

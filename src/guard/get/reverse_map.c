@@ -3,7 +3,9 @@
  * is the database itself, in the split layout the bucket lists beside it. The filter reads keys
  * from it and, if it relocates fingerprints, has their records moved.
  */
-#include "guard/guard.h"
+#include "guard/get/reverse_map.h"
+#include "guard/put/change.h"
+#include "guard/transaction/undo_log.h"
 
 static uint32_t reverse_map_epoch_of(const besom_guard *g, const besom_filter *f) {
   return f == g->next.filter ? g->next.number : g->current.number;

@@ -2,7 +2,8 @@
  * Scan: all keys of a guard with their values. Keys that an open transaction of another thread has
  * changed are shown as they were before it.
  */
-#include "guard/guard.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/undo_log.h"
 
 struct scan {
   besom_guard_visit visit;

@@ -3,7 +3,7 @@
  * guard keeps one small block that was released, and the next copy takes it: a caller that releases
  * a value before its next get allocates only once.
  */
-#include "guard/guard.h"
+#include "guard/get/value_copy.h"
 
 enum { HEAD_BYTES = 8, BLOCK_UNIT = 64, MAX_SPARE = 1024 };
 

@@ -3,7 +3,14 @@
  * fingerprints of the second filter after those of the first. The bucket lists are merged in the
  * same order, so every rank stays right.
  */
-#include "guard/guard.h"
+#include "guard/get/adapt.h"
+#include "guard/get/denials.h"
+#include "guard/get/front.h"
+#include "guard/get/reverse_map.h"
+#include "guard/migration/migration.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/transaction.h"
+#include "guard/transaction/undo_log.h"
 
 struct merge_state {
   besom_guard *into;

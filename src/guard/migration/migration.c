@@ -14,7 +14,18 @@
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include <time.h>
 
-#include "guard/guard.h"
+#include "guard/get/adapt.h"
+#include "guard/get/denials.h"
+#include "guard/get/digest_list.h"
+#include "guard/get/front.h"
+#include "guard/get/reverse_map.h"
+#include "guard/migration/migration.h"
+#include "guard/migration/read_ahead.h"
+#include "guard/open/manifest.h"
+#include "guard/open/open.h"
+#include "guard/put/no_list.h"
+#include "guard/transaction/transaction.h"
+#include "guard/transaction/undo_log.h"
 
 /* Records that are moved while readers wait, about 0.2 ms. With fewer, a reader sleeps more often,
    and on a busy machine it takes milliseconds to wake up. */

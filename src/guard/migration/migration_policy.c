@@ -3,7 +3,11 @@
  * besom_guard_step, and the background thread. A get does none. The filter grows for keys, and is
  * rekeyed for false positives.
  */
-#include "guard/guard.h"
+#include "guard/get/adapt.h"
+#include "guard/migration/migration.h"
+#include "guard/open/open.h"
+#include "guard/transaction/transaction.h"
+#include "guard/transaction/undo_log.h"
 
 /* A configured capacity is reached before the filter grows, whatever the load factor is then. */
 void besom__guard_set_grow_threshold(besom_guard *g) {
@@ -136,7 +140,7 @@ besom_status besom__guard_step(besom_guard *g, uint64_t max_items, bool *finishe
 
 bool besom__guard_work_is_due(const besom_guard *g) {
   lock_queue(g);
-  bool queued = g->queue_n;
+  bool queued = g->queue.n;
   unlock_queue(g);
   return queued || g->filter_stale || besom__migration_pending(g);
 }

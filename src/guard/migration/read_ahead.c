@@ -3,7 +3,7 @@
  * while it shows a record. Of several steps, because it can take a store some time to find the
  * first list. If one of the lists changes before its step, all copies are dropped; that is rare.
  */
-#include "guard/guard.h"
+#include "guard/migration/read_ahead.h"
 
 /* One scan reads at most this many records or bytes ahead, and looks at the clock now and then. */
 enum { MAX_ITEMS = 4096, MAX_BYTES = 1 << 20, CLOCK_EVERY = 32 };

@@ -14,7 +14,9 @@
 #include <stdio.h>
 
 #include "core/system/durable_file.h"
-#include "guard/guard.h"
+#include "guard/get/reverse_map.h"
+#include "guard/open/checkpoint.h"
+#include "guard/open/open.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
@@ -38,8 +40,8 @@ static bool checkpoint_write_trailer(besom_guard *g, const uint64_t lengths[2], 
   uint64_t number;
   if (g->store->ops->commit_number(g->store, &number) != BESOM_OK) return false;
   besom__write_bytes(&w, magic, sizeof magic);
-  besom__write_bytes(&w, g->store_id, ID_BYTES);
-  besom__write_bytes(&w, g->open_id, ID_BYTES);
+  besom__write_bytes(&w, g->ids.store, ID_BYTES);
+  besom__write_bytes(&w, g->ids.open, ID_BYTES);
   besom__write_u32(&w, g->current.number);
   besom__write_u32(&w, g->next.filter ? 2 : 1);
   besom__write_u64(&w, number);

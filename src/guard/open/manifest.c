@@ -10,7 +10,8 @@
  *     per filter: u32 hash, u32 width, seed, u64 slots;
  *     u64 checksum of all of the above
  */
-#include "guard/guard.h"
+#include "guard/open/manifest.h"
+#include "guard/open/open.h"
 
 enum { MANIFEST_VERSION = 1, MANIFEST_BYTES = 512, KIND_BYTES = 32 };
 
@@ -53,8 +54,8 @@ besom_status besom__manifest_write(besom_guard *g, bool migrated) {
   bool two = g->next.filter && !migrated;
   besom__write_u32(&w, MANIFEST_VERSION);
   besom__write_u32(&w, g->layout);
-  besom__write_bytes(&w, g->store_id, ID_BYTES);
-  besom__write_bytes(&w, g->open_id_written ? g->open_id : g->own_id, ID_BYTES);
+  besom__write_bytes(&w, g->ids.store, ID_BYTES);
+  besom__write_bytes(&w, g->ids.open_is_own ? g->ids.open : g->ids.own, ID_BYTES);
   besom__write_u32(&w, first->number);
   besom__write_u32(&w, two ? 2 : 1);
   besom__write_u64(&w, two ? g->frontier : 0);
@@ -130,8 +131,8 @@ static besom_status read_manifest(besom_guard *g, struct byte_reader *r) {
   uint32_t version = besom__read_u32(r), layout = besom__read_u32(r);
   if (!r->failed && version > MANIFEST_VERSION)
     return refuse_open(g, BESOM_NEWER_VERSION, "a later version of besom has written the store");
-  besom__read_bytes(r, g->store_id, ID_BYTES);
-  besom__read_bytes(r, g->open_id, ID_BYTES);
+  besom__read_bytes(r, g->ids.store, ID_BYTES);
+  besom__read_bytes(r, g->ids.open, ID_BYTES);
   g->current.number = besom__read_u32(r);
   g->next.number = g->current.number + 1;
   uint32_t filters = besom__read_u32(r);
@@ -166,7 +167,7 @@ besom_status besom__manifest_read(besom_guard *g) {
   struct byte_reader r = {manifest.bytes, manifest.bytes + manifest.len - 8, false};
   if (load64(r.end) != besom__checksum(manifest.bytes, manifest.len - 8))
     return refuse_open(g, BESOM_CORRUPT, "the manifest in the store is damaged");
-  g->manifest_checksum = load64(r.end);
+  g->seen.manifest = load64(r.end);
   status = read_manifest(g, &r);
   if (status == BESOM_CORRUPT) g->why = "the manifest in the store is damaged";
   return status;

@@ -2,7 +2,18 @@
 #define _GNU_SOURCE /* getentropy */
 #include <unistd.h>
 
-#include "guard/guard.h"
+#include "guard/get/denials.h"
+#include "guard/get/front.h"
+#include "guard/get/reverse_map.h"
+#include "guard/get/value_copy.h"
+#include "guard/migration/migration.h"
+#include "guard/migration/read_ahead.h"
+#include "guard/open/checkpoint.h"
+#include "guard/open/manifest.h"
+#include "guard/open/open.h"
+#include "guard/put/no_list.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/transaction.h"
 
 besom_status besom__guard_random(uint8_t *out, size_t n) {
   return getentropy(out, n) == 0 ? BESOM_OK : BESOM_IO;
@@ -83,7 +94,7 @@ static besom_status make_filters(besom_guard *g, const besom_config *config, boo
     return refuse_open(g, BESOM_CORRUPT,
                        "the store is empty beside the checkpoint of a guard that "
                        "has written to it: its records are lost. Restore a backup");
-  status = besom__guard_random(g->store_id, ID_BYTES);
+  status = besom__guard_random(g->ids.store, ID_BYTES);
   if (status != BESOM_OK) return status;
   return besom__guard_filter_new(g, config->hash, config->seed, 0, 0, &g->current.filter);
 }
@@ -159,7 +170,7 @@ static void guard_free(besom_guard *g) {
   besom__denials_free(g);
   besom_free(g->current.filter);
   besom_free(g->next.filter);
-  besom__release(&allocator, g->undo, g->undo_room * sizeof *g->undo);
+  besom__release(&allocator, g->undo.entries, g->undo.room * sizeof *g->undo.entries);
   besom__locks_free(g->locks, &allocator);
   besom__release(&allocator, g, sizeof *g);
 }

@@ -10,7 +10,14 @@
  * the last is the same, they were all of the same state. Otherwise, unless the key was found, they
  * are repeated.
  */
-#include "guard/guard.h"
+#include "guard/get/adapt.h"
+#include "guard/get/denials.h"
+#include "guard/get/front.h"
+#include "guard/get/lookup.h"
+#include "guard/get/reverse_map.h"
+#include "guard/get/value_copy.h"
+#include "guard/open/manifest.h"
+#include "guard/open/open.h"
 
 enum { MAX_ATTEMPTS = 1000, MAX_SCANS = 3 };
 
@@ -24,8 +31,8 @@ static void drop_filters(besom_guard *g) {
   besom_free(g->current.filter);
   besom_free(g->next.filter);
   g->current.filter = g->next.filter = NULL;
-  g->filter_filled = false;
-  g->manifest_checksum = 0;
+  g->seen.filled = false;
+  g->seen.manifest = 0;
 }
 
 static bool is_readable(const besom_guard *g) {
@@ -37,14 +44,14 @@ static besom_status load_filled(besom_guard *g, const besom_config *config,
                                 const besom_progress *progress) {
   uint64_t after;
   bool has_manifest;
-  besom_status status = commit_number(g, &g->filter_commit);
+  besom_status status = commit_number(g, &g->seen.commit);
   if (status != BESOM_OK) return status;
   status = besom__guard_create_filters(g, config, &has_manifest);
   if (status == BESOM_OK && !is_readable(g)) return BESOM_UNSUPPORTED;
   if (status == BESOM_OK) status = besom__guard_fill(g, has_manifest, progress);
   if (status == BESOM_CANCELLED || commit_number(g, &after) != BESOM_OK) return status;
-  if (after != g->filter_commit) return BESOM_BUSY;
-  g->filter_filled = status == BESOM_OK;
+  if (after != g->seen.commit) return BESOM_BUSY;
+  g->seen.filled = status == BESOM_OK;
   return status;
 }
 
@@ -101,7 +108,7 @@ static besom_guard *shadow_new(besom_guard *g, uint64_t *manifest) {
   shadow->filter_config = g->filter_config;
   memcpy(shadow->options, g->options, sizeof shadow->options);
   if (g->filter_config.options) shadow->filter_config.options = shadow->options;
-  *manifest = g->manifest_checksum;
+  *manifest = g->seen.manifest;
   unlock(g);
   return shadow;
 }
@@ -121,15 +128,15 @@ static void exchange_filters(besom_guard *g, besom_guard *shadow) {
   g->next = shadow->next;
   set_first_epoch(g);
   g->frontier = shadow->frontier;
-  g->filter_filled = shadow->filter_filled;
-  g->filter_commit = shadow->filter_commit;
-  g->manifest_checksum = shadow->manifest_checksum;
+  g->seen.filled = shadow->seen.filled;
+  g->seen.commit = shadow->seen.commit;
+  g->seen.manifest = shadow->seen.manifest;
   g->no_keys = shadow->no_keys;
   g->filter_config = shadow->filter_config;
   memcpy(g->options, shadow->options, sizeof g->options);
   if (g->filter_config.options) g->filter_config.options = g->options;
-  memcpy(g->store_id, shadow->store_id, ID_BYTES);
-  memcpy(g->open_id, shadow->open_id, ID_BYTES);
+  memcpy(g->ids.store, shadow->ids.store, ID_BYTES);
+  memcpy(g->ids.open, shadow->ids.open, ID_BYTES);
   shadow->current = current;
   shadow->next = next;
 }
@@ -137,8 +144,7 @@ static void exchange_filters(besom_guard *g, besom_guard *shadow) {
 /* Whether g needs the filters of the shadow. Since they were read, another thread may have loaded
    filters of the same manifest, or of a later one, and even filled them. */
 static bool has_news(const besom_guard *g, const besom_guard *shadow, uint64_t manifest) {
-  return shadow->filter_filled ||
-         (g->manifest_checksum == manifest && shadow->manifest_checksum != manifest);
+  return shadow->seen.filled || (g->seen.manifest == manifest && shadow->seen.manifest != manifest);
 }
 
 /* Binding can fail, so it comes first. */
@@ -170,7 +176,7 @@ static besom_status is_up_to_date(besom_guard *g, bool *yes) {
   uint64_t now = 0;
   lock_read(g);
   besom_status status = commit_number(g, &now);
-  *yes = g->filter_filled && g->filter_commit == now;
+  *yes = g->seen.filled && g->seen.commit == now;
   unlock(g);
   return status;
 }
@@ -243,7 +249,7 @@ static enum attempt check_manifest(besom_guard *g, besom_status *status) {
   if (g->layout == BESOM_LAYOUT_SPLIT) return DECIDED; /* not needed */
   *status = besom__manifest_checksum(g, &checksum);
   if (*status != BESOM_OK) return DECIDED;
-  return checksum == g->manifest_checksum ? DECIDED : RELOAD;
+  return checksum == g->seen.manifest ? DECIDED : RELOAD;
 }
 
 /* Anything but "found" is valid only if the store has not changed meanwhile. */
@@ -275,7 +281,7 @@ static enum attempt try_once(besom_guard *g, const besom_bytes *key, besom_bytes
   bool maybe;
   *status = commit_number(g, &before);
   if (*status != BESOM_OK) return DECIDED;
-  if (!g->filter_filled || before != g->filter_commit) return bypass(g, key, value, before, status);
+  if (!g->seen.filled || before != g->seen.commit) return bypass(g, key, value, before, status);
   *status = besom__guard_ask(g, key, value, &maybe);
   return maybe ? read_only_check_number(g, before, status) : DECIDED;
 }

@@ -1,5 +1,8 @@
 /* Rebuilding a filter from the bucket lists of a store: one scan in bucket order. */
-#include "guard/guard.h"
+#include "guard/get/reverse_map.h"
+#include "guard/migration/migration.h"
+#include "guard/open/open.h"
+#include "guard/put/no_list.h"
 
 enum { TICKS = 4096 }; /* records per call of the progress callback */
 

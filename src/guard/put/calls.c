@@ -2,7 +2,12 @@
  * The public functions that change a guard. Each checks its arguments, takes the lock of the
  * writers, and calls the function that does the work. Without config.threads there is no lock.
  */
-#include "guard/guard.h"
+#include "guard/migration/migration.h"
+#include "guard/put/change.h"
+#include "guard/put/no_list.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/shared_commit.h"
+#include "guard/transaction/transaction.h"
 
 /* ------------------------------------------------------------------ the lock of the writers */
 

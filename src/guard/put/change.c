@@ -1,5 +1,17 @@
 /* Put and delete. */
-#include "guard/guard.h"
+#include "guard/put/change.h"
+#include "guard/get/adapt.h"
+#include "guard/get/denials.h"
+#include "guard/get/digest_list.h"
+#include "guard/get/front.h"
+#include "guard/get/lookup.h"
+#include "guard/migration/migration.h"
+#include "guard/migration/read_ahead.h"
+#include "guard/put/no_list.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/shared_commit.h"
+#include "guard/transaction/transaction.h"
+#include "guard/transaction/undo_log.h"
 
 /* ------------------------------------------------------------------ put */
 
@@ -19,10 +31,9 @@ static besom_status write_record(besom_guard *g, besom_place at, const besom_rec
   return status;
 }
 
-/* The records that have not migrated yet need room in the next filter, too. */
+/* During a migration: the records that have not migrated yet need room in the next filter, too. */
 static bool next_is_full(const besom_guard *g) {
-  return g->next.filter &&
-         g->current.filter->items + g->next.filter->items >= g->next.filter->capacity;
+  return g->current.filter->items + g->next.filter->items >= g->next.filter->capacity;
 }
 
 /* The store has failed: removes the fingerprint again. If that fails, too, the undo log has it. */
@@ -45,7 +56,7 @@ struct insertion {
 /* What else knows the key: nothing may deny it from now on, and what was read ahead is stale. */
 static void tell_of_insert(besom_guard *g, const struct insertion *new, besom_match at) {
   if (UNLIKELY(g->denials)) besom__denials_erase(g, new->epoch->number, new->digest);
-  if (UNLIKELY(g->front || g->front_new)) besom__front_put(g, &new->record->key);
+  if (UNLIKELY(g->fronts.asked || g->fronts.making)) besom__front_put(g, &new->record->key);
   if (UNLIKELY(g->ahead)) besom__migration_list_changed(g, new->epoch, at.bucket);
 }
 
@@ -59,7 +70,8 @@ static besom_status insert_new(besom_guard *g, struct insertion *new) {
   if (status == BESOM_OK && keeps_images(g))
     status = besom__image_add(g, false, &new->record->key, NULL);
   if (status == BESOM_OK)
-    status = next_is_full(g) ? BESOM_FULL : f->kind->store->insert_at(f, new->digest, 0, &at);
+    status = g->next.filter && next_is_full(g) ? BESOM_FULL
+                                               : f->kind->store->insert_at(f, new->digest, 0, &at);
   new->no_room = status == BESOM_FULL;
   if (status != BESOM_OK) return status;
   if (UNLIKELY(new->no)) status = besom__no_list_separate(g, f, new->no, new->digest, at);

@@ -7,7 +7,16 @@
  * list, when a member is put, when either migrates, and when a filter was rebuilt. So the filter
  * pays only for the few keys of the no list that a fingerprint matches.
  */
-#include "guard/guard.h"
+#include "guard/put/no_list.h"
+#include "guard/get/digest_list.h"
+#include "guard/get/lookup.h"
+#include "guard/migration/migration.h"
+#include "guard/migration/read_ahead.h"
+#include "guard/put/change.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/shared_commit.h"
+#include "guard/transaction/transaction.h"
+#include "guard/transaction/undo_log.h"
 
 static const besom_bytes count_key = {"no keys", 7};
 

@@ -10,7 +10,7 @@
  * Images are added while the writer has the view lock. A commit only marks them as past, without
  * that lock; the next transaction frees them.
  */
-#include "guard/guard.h"
+#include "guard/transaction/before_images.h"
 
 enum { FIRST_ROOM = 64 };
 
@@ -34,7 +34,7 @@ static besom_bytes before_image_key_of(const struct image *image) {
 
 /* Keyed, so that keys of an adversary do not meet in one chain. */
 static uint64_t hash_of(const besom_guard *g, const besom_bytes *key) {
-  return besom__siphash(g->store_id, key->data, key->len).lo;
+  return besom__siphash(g->ids.store, key->data, key->len).lo;
 }
 
 static struct image *before_image_find(const struct images *images, uint64_t hash, bool no_list,

@@ -11,7 +11,8 @@
  * the last commit, so a single writer never waits. If the commit fails, none of the changes was
  * acknowledged, all of them are undone, and all of the calls return the failure.
  */
-#include "guard/guard.h"
+#include "guard/transaction/shared_commit.h"
+#include "guard/transaction/transaction.h"
 
 /* The first writer waits for a quarter of the time that a commit takes, but no longer than
    MAX_DELAY nanoseconds. Less than MIN_DELAY is not worth a wait. */

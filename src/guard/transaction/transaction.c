@@ -10,14 +10,25 @@
  * acknowledged, so it is never rolled back: if it cannot be written it stays, further changes are
  * refused, and besom_guard_sync tries again.
  */
-#include "guard/guard.h"
+#include "guard/transaction/transaction.h"
+#include "guard/get/adapt.h"
+#include "guard/get/denials.h"
+#include "guard/get/front.h"
+#include "guard/migration/migration.h"
+#include "guard/migration/read_ahead.h"
+#include "guard/open/checkpoint.h"
+#include "guard/open/manifest.h"
+#include "guard/open/open.h"
+#include "guard/transaction/before_images.h"
+#include "guard/transaction/shared_commit.h"
+#include "guard/transaction/undo_log.h"
 
 /* ------------------------------------------------------------------ states to return to */
 
 static struct savepoint state_now(const besom_guard *g) {
   const besom_guard_statistics *s = &g->stats;
   return (struct savepoint){s->puts,    s->replaced, s->deletes, g->frontier,    s->rekeys,
-                            s->growths, g->no_keys,  g->undo_n,  g->next.filter, g->rekey_wanted};
+                            s->growths, g->no_keys,  g->undo.n,  g->next.filter, g->rekey_wanted};
 }
 
 static void transaction_set_counter(uint64_t *counter, uint64_t value) {
@@ -51,8 +62,8 @@ static void return_to(besom_guard *g, const struct savepoint *to) {
   besom__read_ahead_drop(g);
   restore_counters(g, to);
   if (g->next.filter && !to->migrating && !restore) drop_next(g, to->undo_n);
-  g->undo_from = to->undo_n;
-  g->filter_stale = restore || g->undo_n > g->undo_from;
+  g->undo.from = to->undo_n;
+  g->filter_stale = restore || g->undo.n > g->undo.from;
   if (g->filter_stale) besom__undo_run(g);
 }
 
@@ -115,9 +126,9 @@ static besom_status commit_store(besom_guard *g, bool durable) {
   g->nondurable = !durable;
   set_first_epoch(g);
   g->filter_replaced = false;
-  if (!g->open_id_written) memcpy(g->open_id, g->own_id, ID_BYTES);
-  g->open_id_written = true;
-  if (!g->filter_stale) g->undo_n = 0;
+  if (!g->ids.open_is_own) memcpy(g->ids.open, g->ids.own, ID_BYTES);
+  g->ids.open_is_own = true;
+  if (!g->filter_stale) g->undo.n = 0;
   return BESOM_OK;
 }
 
@@ -177,9 +188,9 @@ static besom_status open_transaction(besom_guard *g) {
     besom__images_free(g, &past);
   }
   g->tx = TX_SINGLE;
-  g->undo_n = g->undo_from = 0;
+  g->undo.n = g->undo.from = 0;
   g->start = state_now(g);
-  if (!g->open_id_written) status = besom__manifest_write(g, false);
+  if (!g->ids.open_is_own) status = besom__manifest_write(g, false);
   if (status != BESOM_OK) roll_back(g);
   return status;
 }
@@ -187,14 +198,14 @@ static besom_status open_transaction(besom_guard *g) {
 /* The first transaction after an open writes a new open id. The checkpoint is unlinked before. */
 static besom_status renew_open_id(besom_guard *g) {
   besom_status status = besom__checkpoint_drop(g);
-  return status == BESOM_OK ? besom__guard_random(g->own_id, ID_BYTES) : status;
+  return status == BESOM_OK ? besom__guard_random(g->ids.own, ID_BYTES) : status;
 }
 
 besom_status besom__change_begin(besom_guard *g) {
   if (g->tx == TX_FAILED) return g->tx_error;
   if (g->group_error != BESOM_OK) return g->group_error;
   bool opens = g->transactional && g->tx == TX_NONE;
-  besom_status status = opens && !g->open_id_written ? renew_open_id(g) : BESOM_OK;
+  besom_status status = opens && !g->ids.open_is_own ? renew_open_id(g) : BESOM_OK;
   if (status != BESOM_OK) return status;
   lock_write(g);
   g->nested = in_transaction(g);

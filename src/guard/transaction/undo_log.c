@@ -5,29 +5,33 @@
  * last one first. A bucket that lost a fingerprint cannot be repaired by ranks: it is emptied and
  * refilled from the store's list.
  */
-#include "guard/guard.h"
+#include "guard/transaction/undo_log.h"
+#include "guard/get/digest_list.h"
+#include "guard/open/open.h"
+#include "guard/put/no_list.h"
 
 besom_status besom__undo_make_room(besom_guard *g, size_t n) {
-  if (!g->transactional || g->undo_room - g->undo_n >= n) return BESOM_OK;
-  size_t room = 2 * g->undo_room > g->undo_n + n ? 2 * g->undo_room : g->undo_n + n;
+  if (!g->transactional || g->undo.room - g->undo.n >= n) return BESOM_OK;
+  size_t room = 2 * g->undo.room > g->undo.n + n ? 2 * g->undo.room : g->undo.n + n;
   struct undo_entry *undo = besom__allocate(&g->allocator, room * sizeof *undo);
   if (!undo) return BESOM_NO_MEMORY;
-  if (g->undo_n) memcpy(undo, g->undo, g->undo_n * sizeof *undo);
-  besom__release(&g->allocator, g->undo, g->undo_room * sizeof *undo);
-  g->undo = undo;
-  g->undo_room = room;
+  if (g->undo.n) memcpy(undo, g->undo.entries, g->undo.n * sizeof *undo);
+  besom__release(&g->allocator, g->undo.entries, g->undo.room * sizeof *undo);
+  g->undo.entries = undo;
+  g->undo.room = room;
   return BESOM_OK;
 }
 
 void besom__undo_add(besom_guard *g, const besom_filter *f, besom_match at, bool refill) {
-  if (g->tx != TX_NONE) g->undo[g->undo_n++] = (struct undo_entry){at, f == g->next.filter, refill};
+  if (g->tx != TX_NONE)
+    g->undo.entries[g->undo.n++] = (struct undo_entry){at, f == g->next.filter, refill};
 }
 
 void besom__undo_forget_next(besom_guard *g, size_t from) {
   size_t kept = from;
-  for (size_t i = from; i < g->undo_n; i++)
-    if (!g->undo[i].next) g->undo[kept++] = g->undo[i];
-  g->undo_n = kept;
+  for (size_t i = from; i < g->undo.n; i++)
+    if (!g->undo.entries[i].next) g->undo.entries[kept++] = g->undo.entries[i];
+  g->undo.n = kept;
 }
 
 /* ------------------------------------------------------------------ one bucket */
@@ -90,29 +94,30 @@ static besom_status repair_bucket(besom_guard *g, const struct undo_entry *t) {
 /* Empties all buckets before the first is refilled, so that the filter does not run out of room. */
 static besom_status repair_from_store(besom_guard *g) {
   besom_status status = BESOM_OK;
-  for (size_t i = g->undo_from; i < g->undo_n && status == BESOM_OK; i++)
-    if (g->undo[i].refill)
-      status = truncate_bucket(epoch_of_entry(g, &g->undo[i])->filter, g->undo[i].at.bucket, 0);
+  for (size_t i = g->undo.from; i < g->undo.n && status == BESOM_OK; i++)
+    if (g->undo.entries[i].refill)
+      status = truncate_bucket(epoch_of_entry(g, &g->undo.entries[i])->filter,
+                               g->undo.entries[i].at.bucket, 0);
   for (unsigned refill = 2; refill-- > 0;) /* after a refill nothing is left to truncate */
-    for (size_t i = g->undo_from; i < g->undo_n && status == BESOM_OK; i++)
-      if (g->undo[i].refill == refill) status = repair_bucket(g, &g->undo[i]);
+    for (size_t i = g->undo.from; i < g->undo.n && status == BESOM_OK; i++)
+      if (g->undo.entries[i].refill == refill) status = repair_bucket(g, &g->undo.entries[i]);
   return status;
 }
 
 /* If nothing was removed: undoes the appends in reverse order, without reading the store. */
 static besom_status undo_appends(besom_guard *g) {
   besom_status status = BESOM_OK;
-  while (g->undo_n > g->undo_from && status == BESOM_OK) {
-    const struct undo_entry *t = &g->undo[g->undo_n - 1];
+  while (g->undo.n > g->undo.from && status == BESOM_OK) {
+    const struct undo_entry *t = &g->undo.entries[g->undo.n - 1];
     status = besom_remove_at(epoch_of_entry(g, t)->filter, &t->at);
-    if (status == BESOM_OK) g->undo_n--;
+    if (status == BESOM_OK) g->undo.n--;
   }
   return status;
 }
 
 static bool has_removals(const besom_guard *g) {
-  for (size_t i = g->undo_from; i < g->undo_n; i++)
-    if (g->undo[i].refill) return true;
+  for (size_t i = g->undo.from; i < g->undo.n; i++)
+    if (g->undo.entries[i].refill) return true;
   return false;
 }
 
@@ -127,7 +132,7 @@ besom_status besom__undo_run(besom_guard *g) {
     if (status != BESOM_OK) status = besom__guard_rebuild(g);
   }
   if (status != BESOM_OK) return status;
-  g->undo_n = g->undo_from;
+  g->undo.n = g->undo.from;
   g->filter_stale = false;
   if (restore) g->filter_replaced = false;
   return BESOM_OK;

@@ -396,18 +396,18 @@ besom_status besom__aqf_bind(besom_filter *f, const besom_reverse *reverse) {
 }
 
 uint64_t besom__aqf_bucket_of(const besom_filter *f, besom_digest d) {
-  const struct qtable *t = &const_quotient_filter(f)->table;
+  const struct qtable *t = &const_aqf(f)->base.table;
   struct address at = address_of(d, t->slots);
   return bucket_of(t, at.quotient, remainder_of(at, t->width));
 }
 
 besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
                                 size_t *total) {
-  const struct qtable *t = &const_quotient_filter(f)->table;
+  const struct qtable *t = &const_aqf(f)->base.table;
   *total = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
   if (!t->ops->contains(t, d)) return BESOM_OK;
-  struct matching m = besom__matching_start(&const_quotient_filter(f)->table, d);
+  struct matching m = besom__matching_start(t, d);
   for (; besom__next_match(&m); ++*total)
     if (*total < cap)
       out[*total] = (besom_match){bucket_of(t, m.fp.quotient, m.fp.remainder), m.rank};
@@ -471,7 +471,7 @@ static besom_status aqf_remove_at(besom_filter *f, besom_match match) {
 
 /* After a resize there may be slightly more than fits. */
 static double aqf_reserve_used(const besom_filter *f) {
-  uint64_t reserve = is_kind(f->kind, &besom__yesno) ? 0 : besom__aqf_reserve(const_aqf(f));
+  uint64_t reserve = besom__aqf_reserve(const_aqf(f));
   return reserve ? fmin(1, (double)const_aqf(f)->counters.slots / (double)reserve) : 0;
 }
 
@@ -491,7 +491,7 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   besom__add_counter(out, "extended", t->extended);
   besom__add_counter(out, "tombstones", a->counters.tombstones);
   besom__add_counter(out, "no_entries", a->counters.no_entries);
-  s->reserve_used = aqf_reserve_used(f);
+  s->reserve_used = is_kind(f->kind, &besom__yesno) ? 0 : aqf_reserve_used(f);
 }
 
 /* ------------------------------------------------------------------ the kind */

@@ -19,7 +19,7 @@ static besom_status extend(struct aqf *a, const struct fingerprint *fp, besom_di
 besom_status besom__aqf_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
                                  besom_digest stored) {
   struct fingerprint fp;
-  if (!besom__locate_match(&quotient_filter(f)->table, match, &fp)) return BESOM_NOT_FOUND;
+  if (!besom__locate_match(&aqf(f)->base.table, match, &fp)) return BESOM_NOT_FOUND;
   return extend(aqf(f), &fp, offender, stored);
 }
 
