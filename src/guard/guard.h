@@ -1,7 +1,7 @@
 /*
- * A guard: a filter and the store behind it. What all files of src/guard/ share: the state (state.h),
- * what of it is active, and the locks. Each file has a header of its own name with its operations;
- * parts that are not active are not entered.
+ * A guard: a filter and the store behind it. What all files of src/guard/ share: the state
+ * (state.h), what of it is active, and the locks. The headers of the rooms have the operations of
+ * their files. Parts that are not active are not entered.
  *
  * Layouts. Merged: the reverse map is the database, so the bucket lists hold keys and values.
  * Split: the bucket lists hold the keys only, and the table KEYS holds keys and values.
@@ -75,8 +75,13 @@ static inline void lock_read(const besom_guard *g) {
   if (g->locks) besom__lock_read(g->locks);
 }
 
-static inline void lock_write(const besom_guard *g) {
-  if (g->locks) besom__lock_write(g->locks);
+/* The filters change only with this lock. Without threads, the next get looks at all of the state
+   again. */
+static inline void lock_write(besom_guard *g) {
+  if (g->locks)
+    besom__lock_write(g->locks);
+  else
+    g->plain = NULL;
 }
 
 static inline void unlock(const besom_guard *g) {

@@ -169,6 +169,9 @@ struct images {
 };
 
 struct besom_guard {
+  /* The filter that a get may ask without looking at anything else: there are no threads, and
+     nothing has locked the view for writing since a get found the guard in order (lookup.c). */
+  const besom_filter *plain; /* or NULL */
   struct process process;
   /* next.filter is not NULL during a migration: buckets below the frontier have migrated to it. */
   struct epoch current, next;

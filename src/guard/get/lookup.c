@@ -269,10 +269,19 @@ static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *val
   return status;
 }
 
+/* Whether a get needs no more than the current filter. Without a page to look at, the process is
+   checked in the long way. */
+static bool is_plain(const besom_guard *g) {
+  return !g->locks && !g->next.filter && !g->filter_stale && !g->read_only && g->process.page;
+}
+
 static __attribute__((noinline)) besom_status get_any(besom_guard *g, const void *key, size_t len,
                                                       besom_bytes *value) {
   if (!is_key(g, key, len)) return BESOM_INVALID;
-  return in_own_process(g) ? get(g, &(besom_bytes){key, len}, value) : BESOM_LOCKED;
+  if (!in_own_process(g)) return BESOM_LOCKED;
+  besom_status status = get(g, &(besom_bytes){key, len}, value);
+  if (is_plain(g)) g->plain = g->current.filter;
+  return status;
 }
 
 static __attribute__((noinline)) besom_status get_present(besom_guard *g, const void *key,
@@ -285,9 +294,10 @@ static __attribute__((noinline)) besom_status get_present(besom_guard *g, const 
    filter's own call hashes and searches, and a lookup is set up only after a yes. */
 besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_bytes *value) {
   if (value) *value = (besom_bytes){NULL, 0};
-  if (UNLIKELY(!g || !key || len != 8 || g->locks || g->next.filter || g->filter_stale ||
-               g->read_only || !in_own_process(g)))
+  if (UNLIKELY(!g || !key || len != 8 || !g->plain || !*g->process.page))
     return get_any(g, key, len, value);
-  const besom_filter *f = g->current.filter;
-  return f->queries->contains_u64(f, load64(key)) ? get_present(g, key, value) : deny(g);
+  const besom_filter *f = g->plain;
+  if (f->queries->contains_u64(f, load64(key))) return get_present(g, key, value);
+  if (UNLIKELY(++g->rates.absent % WINDOW == 0)) next_window(g);
+  return BESOM_NOT_FOUND;
 }
