@@ -83,10 +83,19 @@ static besom_status read_batch(const besom_filter *f, const besom_source *source
   return BESOM_OK;
 }
 
+/* Two lines: most keys are in one of the next slots. */
+static void prefetch_batch(const struct query_sample *s, const struct query_batch *b) {
+  for (size_t i = 0; i < b->n; i++) {
+    const struct query_count *slot = &s->at[first_slot(s, b->digests[i])];
+    __builtin_prefetch(&slot->count, 1);
+    __builtin_prefetch(&slot[2].count, 1);
+  }
+}
+
 static besom_status query_sample_add_batch(const besom_filter *f, struct query_sample *s,
                                            const struct query_batch *b) {
   besom_status status = BESOM_OK;
-  for (size_t i = 0; i < b->n; i++) __builtin_prefetch(&s->at[first_slot(s, b->digests[i])], 1);
+  prefetch_batch(s, b);
   for (size_t i = 0; i < b->n && status == BESOM_OK; i++)
     if (b->weights[i]) status = query_sample_add(f, s, b->digests[i], b->weights[i]);
   return status;
@@ -120,11 +129,12 @@ besom_status besom__query_sample_collect(const besom_filter *f, const besom_sour
  */
 void besom__query_sample_remove_members(struct query_sample *s, const struct digests *members) {
   const uint64_t member = UINT64_MAX;
+  bool any = false;
   for (uint64_t i = 0; s->n && i < members->n; i++) {
     struct query_count *slot = query_sample_slot_of(s, members->at[i]);
-    if (slot->count) slot->count = member;
+    if (slot->count) slot->count = member, any = true;
   }
-  for (uint64_t i = 0; i < s->slots; i++)
+  for (uint64_t i = 0; any && i < s->slots; i++)
     if (s->at[i].count == member) s->at[i].count = 0, s->n--;
 }
 

@@ -23,14 +23,12 @@ void besom__rank_frequency_add(struct rank_frequency *p, uint64_t count) {
 }
 
 void besom__rank_frequency_raise(struct rank_frequency *p, uint64_t count, uint64_t times) {
-  if (count) {
-    unsigned class = besom__count_class(count);
-    p->keys[class]--;
-    p->queries[class] -= count;
-    p->n_keys--;
-    p->n_queries -= count;
-  }
-  besom__rank_frequency_add(p, count + times);
+  unsigned before = besom__count_class(count), after = besom__count_class(count + times);
+  p->keys[before]--;
+  p->queries[before] -= count;
+  p->keys[after]++;
+  p->queries[after] += count + times;
+  p->n_queries += times;
 }
 
 double besom__rank_frequency_unseen(const struct rank_frequency *p) {

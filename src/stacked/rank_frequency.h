@@ -32,7 +32,7 @@ unsigned besom__count_class(uint64_t count);
 /* Adds a key that was queried `count` times. A count of 0 adds nothing. */
 void besom__rank_frequency_add(struct rank_frequency *p, uint64_t count);
 
-/* A key that was queried `count` times, which may be 0, is queried `times` more. */
+/* A key that was queried `count` times, not 0, is queried `times` more. */
 void besom__rank_frequency_raise(struct rank_frequency *p, uint64_t count, uint64_t times);
 
 /* The share of queries for keys outside of the sample, given or estimated: 0 to 1. */
