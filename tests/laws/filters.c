@@ -148,6 +148,10 @@ bool adapts_without_keys(const subject *s) {
   return status == BESOM_OK;
 }
 
+bool is_published_form(const subject *s) {
+  return s->options && strstr(s->options, "form=published") && !adapts_without_keys(s);
+}
+
 static besom_status source_next(void *ctx, besom_bytes *key, uint64_t *weight) {
   array_source *source = ctx;
   source->calls++;

@@ -32,6 +32,9 @@ bool needs_store(const subject *s);
 /* Does the kind adapt given only the false positive? Other kinds return NEEDS_STORE. */
 bool adapts_without_keys(const subject *s);
 
+/* The form of a paper (form=published) in which a report needs the stored keys. */
+bool is_published_form(const subject *s);
+
 /*
  * `wanted` copies per key, or fewer if the kind cannot store that many copies of each of many keys.
  */

@@ -49,6 +49,7 @@ typedef struct bound {
   size_t adapted, refused, full, ambiguous, unread;
   uint64_t rebuilds, all_rebuilds; /* of this filter; and of the filters before it, too */
   uint64_t high_selectors;         /* seen only with the maximum of selector bits */
+  bool repeats; /* published forms of filters with slot metadata: a report may be needed again */
 } bound;
 
 static stored_key *find_stored(bound *b, besom_match match) {
@@ -85,6 +86,7 @@ static bound *bound_new(const subject *s, const besom_config *config, uint64_t s
   b->f = make_empty(config);
   b->value_bits = config->value_bits;
   b->alike = config->width + 30;
+  b->repeats = is_published_form(s) && !can(s, BESOM_CAN_VALUE);
   b->random.state = seed;
   bind_to(b);
   return b;
@@ -301,9 +303,11 @@ static void adapt_one(bound *b, besom_digest d) {
   memory_sink_close(&before);
   assert_false(failed);
   assert_false(is_stored(b, d));
-  assert_false(besom_contains_digest(b->f, d));
+  bool fixed = !besom_contains_digest(b->f, d);
   forget_rebuilt(b);
   if (total && has_selectors(b)) forget_fixed_in(b, first.bucket);
+  if (!fixed && b->repeats) return;
+  assert_true(fixed);
   if (total == 0 || b->n_fixed == MAX_FIXED) return;
   b->adapted++;
   b->fixed[b->n_fixed++] = (fixed_key){first.bucket, d};
@@ -331,7 +335,7 @@ static void adapt_at_one(bound *b, besom_digest d) {
   }
   memory_sink_close(&before);
   assert_status(BESOM_OK, status);
-  assert_false(has_match(b->f, d, first));
+  assert_true(!has_match(b->f, d, first) || b->repeats);
   forget_rebuilt(b);
   if (has_selectors(b)) forget_fixed_in(b, first.bucket);
 }
@@ -508,7 +512,7 @@ static void a_bound_filter_loses_no_key_and_repeats_no_false_positive(void **sta
   }
   /* Every case has occurred. */
   assert_true(adapted > 300 && full > 300 && unread > 100);
-  assert_true(refused > 300 || rebuilds > 100 || high > 100);
+  assert_true(refused > 300 || rebuilds > 100 || high > 100 || is_published_form(s));
   assert_true(ambiguous > 50 || !can(s, BESOM_CAN_VALUE));
 }
 

@@ -510,7 +510,7 @@ static void report_one(besom_filter *f, const uint64_t *all, size_t i, bool read
  * again are kept. A copy that gets the same calls has the same bytes, whatever it was asked.
  */
 static void old_reports_are_forgotten(void **state) {
-  const subject *s = subject_of(state);
+  const subject *s = adapting_subject(state);
   char options[64];
   snprintf(options, sizeof options, "forget=yes,max_exceptions=%d", KEPT);
   besom_filter *f = make_with_exceptions(s, options), *copy = NULL;
@@ -541,7 +541,7 @@ static void old_reports_are_forgotten(void **state) {
 
 /* Without memory a report is RESERVE_FULL, and the filter is unchanged. */
 static void a_report_without_memory_is_a_status(void **state) {
-  const subject *s = subject_of(state);
+  const subject *s = adapting_subject(state);
   char text[128];
   failing_allocator memory;
   failing_allocator_init(&memory);

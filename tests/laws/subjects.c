@@ -64,6 +64,7 @@ static const struct {
                    {"selector_bits=1", false, true},
                    {"selector_bits=3", false, true},
                    {"bucket_slots=4", false, true},
+                   {"form=published", false, false},
                    {"base=aqf", false, false},
                    {"base=ribbon", false, false},
                    {"group=^(.)", false, false},
