@@ -9,7 +9,7 @@ besom=$(realpath "${BESOM-$here/build/besom}")
 mkdir -p "${1-$here/data/packages}"
 cd "${1-$here/data/packages}"
 mirror=http://deb.debian.org/debian/dists/bookworm/main
-queries=1000
+queries=100000
 
 for name in Contents-all Contents-amd64; do
   [[ -e $name.gz ]] || { curl -fsS -o "$name.part" "$mirror/$name.gz" && mv "$name.part" "$name.gz"; }
@@ -28,10 +28,11 @@ awk -v n="$(wc -l <pairs.tsv)" -v queries=$queries -F '\t' \
   'NR % int(n / queries) == 0 { print $1 }' pairs.tsv | head -$queries >present.txt
 sed 's/$/.not-there/' present.txt >absent.txt
 
-# seconds COMMAND...: of one run, in CPU time, with that of children.
+# seconds COMMAND...: of one run, in CPU time, with that of children. The output goes to a file: if it
+# is /dev/null, grep ends at the first line that it finds.
 seconds() {
   local TIMEFORMAT='%U %S'
-  { time "$@" >/dev/null 2>stderr.txt; } 2>&1 | awk '{ print $1 + $2 }'
+  { time "$@" >stdout.txt 2>stderr.txt; } 2>&1 | awk '{ print $1 + $2 }'
 }
 
 build_sqlite() {
@@ -59,7 +60,7 @@ row() { # NAME SIZE BUILD PRESENT ABSENT
 
 per_lookup() { # SECONDS QUERIES
   awk -v s="$1" -v n="$2" 'BEGIN { t = s / n
-    if (t < 1e-3) printf "%.0f us", t * 1e6; else if (t < 1) printf "%.0f ms", t * 1e3; else printf "%.1f s", t }'
+    if (t < 1e-3) printf "%.1f us", t * 1e6; else if (t < 1) printf "%.0f ms", t * 1e3; else printf "%.1f s", t }'
 }
 
 megabytes() { # FILE

@@ -9,8 +9,8 @@ import (
 )
 
 // A Reader asks a saved filter without calls of C, if it is of a kind and form that Go code here
-// knows: fuse, ribbon, blocked-bloom and qf without reports. Otherwise it is a Filter inside. It is
-// written from docs/format.md (What a reader needs). Safe for concurrent use.
+// knows: fuse, ribbon, blocked-bloom, qf and aqf (also a map) without reports. Otherwise it is a Filter
+// inside. It is written from docs/format.md (What a reader needs). Safe for concurrent use.
 type Reader struct {
 	h     *hasher
 	table table
@@ -121,10 +121,11 @@ func (r *Reader) Close() error {
 	return err
 }
 
-// parse knows files of a kind above with the sections PARM and BITS only: others have reports.
+// parse knows files of a kind above with the sections PARM and BITS, and an empty MARK: others have
+// reports.
 func (r *Reader) parse(data []byte) {
-	if len(data) < 64+2*32 || r64(data, 40) != 0 || binary.LittleEndian.Uint32(data[12:]) != 2 {
-		return // a list of domains, or more sections
+	if len(data) < 64+2*32 || r64(data, 40) != 0 {
+		return // a list of domains
 	}
 	section := func(i int, tag string) []byte {
 		row := data[64+32*i:]
@@ -134,12 +135,17 @@ func (r *Reader) parse(data []byte) {
 		at, n := r64(row, 8), r64(row, 16)
 		return data[at : at+n]
 	}
-	p, b := section(0, "PARM"), section(1, "BITS")
-	if p == nil || b == nil {
+	sections := binary.LittleEndian.Uint32(data[12:])
+	if sections == 3 && len(data) >= 64+3*32 {
+		if mark := section(2, "MARK"); mark == nil || len(mark) > 0 {
+			return
+		}
+	} else if sections != 2 {
 		return
 	}
-	if flags := r32(p, 4); flags&^1 != 0 {
-		return // a maplet
+	p, b := section(0, "PARM"), section(1, "BITS")
+	if p == nil || b == nil || r32(p, 4)&^3 != 0 {
+		return
 	}
 	kind := data[16:32]
 	for n, c := range kind {
@@ -157,6 +163,8 @@ func (r *Reader) parse(data []byte) {
 		r.table = &blocked{bits: b, lines: r64(p, 40), perKey: uint(r64(p, 48))}
 	case "qf":
 		r.table = newQF(p, b)
+	case "aqf":
+		r.table = newAQF(p, b)
 	}
 	if r.table != nil {
 		r.h = newHasher(binary.LittleEndian.Uint32(p), p[8:24])
@@ -319,16 +327,24 @@ type qf struct {
 	stride uint64
 }
 
-func newQF(p, b []byte) table {
-	if r32(p, 56) != 0 || r32(p, 60) != 0 {
-		return nil // values or codes
+// quotientTable is the table of a quotient filter with a start word and values; nil: it has codes.
+func quotientTable(p, b []byte) *qf {
+	if r32(p, 60) != 0 {
+		return nil
 	}
 	x := &qf{bits: b, slots: r64(p, 40), width: uint(r32(p, 48))}
-	x.stride = 17 + 8*uint64(x.width)
+	x.stride = 17 + 8*uint64(x.width) + 8*uint64(r32(p, 56))
 	if r32(p, 52)&1 != 0 {
 		x.stride += 8
 	}
 	return x
+}
+
+func newQF(p, b []byte) table {
+	if x := quotientTable(p, b); x != nil {
+		return x
+	}
+	return nil
 }
 
 func (x *qf) block(b uint64) []byte { return x.bits[b*x.stride : (b+1)*x.stride] }
@@ -361,32 +377,134 @@ func (x *qf) end(from, n uint64) uint64 {
 	return 64*b + uint64(bits.TrailingZeros64(word))
 }
 
-func (x *qf) has(d digest) bool {
+// address gives the quotient of a digest, and the 128 bits of the fraction.
+func (x *qf) address(d digest) (quotient, rest, rest2 uint64) {
 	carry, rest2 := bits.Mul64(d.lo, x.slots)
-	quotient, rest := bits.Mul64(d.hi, x.slots)
+	quotient, rest = bits.Mul64(d.hi, x.slots)
 	rest, c := bits.Add64(rest, carry, 0)
-	quotient += c
-	_ = rest2
+	return quotient + c, rest, rest2
+}
+
+// run gives the first and the last slot of the run of a quotient, if it has one.
+func (x *qf) run(quotient uint64) (first, last uint64, has bool) {
 	b, i := quotient/64, quotient%64
 	occupied := r64(x.block(b), 1)
 	if occupied>>i&1 == 0 {
-		return false
+		return 0, 0, false
 	}
 	runs := uint64(bits.OnesCount64(occupied & (1<<i - 1))) // before that of the quotient
 	for x.block(b)[0] == 255 {
 		b--
 		runs += uint64(bits.OnesCount64(r64(x.block(b), 1)))
 	}
-	first := 64*b + uint64(x.block(b)[0])
+	first = 64*b + uint64(x.block(b)[0])
 	if runs > 0 {
 		first = x.end(first, runs) + 1
 	}
 	if first < quotient {
 		first = quotient
 	}
+	return first, x.end(first, 1), true
+}
+
+func (x *qf) has(d digest) bool {
+	quotient, rest, _ := x.address(d)
+	first, last, has := x.run(quotient)
 	wanted := rest >> (64 - x.width)
-	for last := x.end(first, 1); first <= last; first++ {
+	for ; has && first <= last; first++ {
 		if x.remainder(first) == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+// ------------------------------------------------------------------ aqf
+
+// An aqf is a qf whose fingerprints may have further slots, with a string of bits.
+type aqf struct {
+	qf
+	payload uint64 // bits of the string in a further slot
+}
+
+func newAQF(p, b []byte) table {
+	x := quotientTable(p, b)
+	if x == nil || r32(p, 52)&1 == 0 {
+		return nil
+	}
+	tag := uint64(3)
+	if x.width < 7 {
+		tag = 1
+	} else if x.width == 7 {
+		tag = 2
+	}
+	if uint64(x.width) <= tag {
+		return nil
+	}
+	return &aqf{qf: *x, payload: uint64(x.width) - tag}
+}
+
+func (x *aqf) begins(slot uint64) bool {
+	return r64(x.block(slot/64), 17+8*int(x.width))>>(slot%64)&1 == 1
+}
+
+// bit is that of the string that begins in a slot.
+func (x *aqf) bit(slot, i uint64) uint64 {
+	return x.remainder(slot+i/x.payload) >> (x.payload - 1 - i%x.payload) & 1
+}
+
+// extension gives the bits of the string, of n slots from a slot on, that are the extension: none if
+// from is to. A tombstone is no member's.
+func (x *aqf) extension(slot, n uint64) (from, to uint64, member bool) {
+	to = n * x.payload
+	if n == 0 || x.bit(slot, 0) == 1 && x.bit(slot, 1) == 1 {
+		return to, to, true
+	}
+	from, member = 1, true
+	if x.bit(slot, 0) == 1 {
+		zeros := uint64(0)
+		for 2+zeros < to && x.bit(slot, 2+zeros) == 0 {
+			zeros++
+		}
+		from, member = 3+2*zeros, zeros > 0
+	}
+	for to > from && x.bit(slot, to-1) == 0 {
+		to--
+	}
+	if to <= from {
+		return from, from, member
+	}
+	return from, to - 1, member
+}
+
+// matches tells whether the extension is a prefix of the fraction's bits after the remainder.
+func (x *aqf) matches(slot, n, rest, rest2 uint64) bool {
+	from, to, member := x.extension(slot, n)
+	for i, at := from, uint64(x.width); i < to; i, at = i+1, at+1 {
+		word := rest
+		if at >= 64 {
+			word = rest2
+		}
+		if at >= 128 || word>>(63-at%64)&1 != x.bit(slot, i) {
+			return false
+		}
+	}
+	return member
+}
+
+func (x *aqf) has(d digest) bool {
+	quotient, rest, rest2 := x.address(d)
+	first, last, has := x.run(quotient)
+	wanted := rest >> (64 - x.width)
+	for ; has && first <= last; first++ {
+		if !x.begins(first) || x.remainder(first) != wanted {
+			continue
+		}
+		n := uint64(0)
+		for first+n < last && !x.begins(first+n+1) {
+			n++
+		}
+		if x.matches(first+1, n, rest, rest2) {
 			return true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // Of many sizes and widths; TestVectors has the lengths of keys.
 func TestReaderAnswersAsTheLibrary(t *testing.T) {
-	for _, kind := range []string{"fuse", "ribbon", "blocked-bloom", "qf"} {
+	for _, kind := range []string{"fuse", "ribbon", "blocked-bloom", "qf", "aqf"} {
 		for _, config := range []Config{{FPR: 0.3}, {FPR: 1.0 / 256}, {FPR: 0.001}, {FPR: 1e-6},
 			{FPR: 0.005, Hash: "sip"}} {
 			for _, n := range []int{1, 100, 50000} {
@@ -32,6 +32,29 @@ func TestReaderAnswersAsTheLibrary(t *testing.T) {
 						t.Fatalf("%s, %+v, %d keys: another answer to key %d", kind, config, n, i)
 					}
 				}
+			}
+		}
+	}
+}
+
+// Counts and values are in further slots and planes.
+func TestReaderOfMultisetsAndMaps(t *testing.T) {
+	for _, config := range []Config{{FPR: 0.3}, {FPR: 0.02}, {FPR: 1.0 / 128}, {FPR: 1e-4},
+		{FPR: 1.0 / 256, ValueBits: 5}} {
+		config.Kind, config.Capacity, config.Seed = "aqf", 20000, make([]byte, 16)
+		f := must[*Filter](t)(New(config))
+		for i := uint64(0); i < 1000; i++ {
+			for n := mix(i) % 12; n > 0; n-- {
+				check(t, f.AddUint64(mix(i)))
+			}
+		}
+		r := must[*Reader](t)(NewReader(must[[]byte](t)(f.MarshalBinary())))
+		if !r.Native() {
+			t.Fatalf("%+v is not native", config)
+		}
+		for i := uint64(0); i < 20000; i++ {
+			if r.ContainsUint64(mix(i)) != f.ContainsUint64(mix(i)) {
+				t.Fatalf("%+v: another answer to key %d", config, i)
 			}
 		}
 	}

@@ -75,7 +75,8 @@ func TestVectors(t *testing.T) {
 		}
 		check(t, err)
 		v.f, v.r = f, must[*Reader](t)(OpenReader(path))
-		native := map[string]bool{"fuse": true, "ribbon": true, "blocked-bloom": true, "qf": true}
+		native := map[string]bool{"fuse": true, "ribbon": true, "blocked-bloom": true, "qf": true, "aqf": true,
+			"aqf-extended": true, "aqf-extended-wide": true}
 		if v.r.Native() != native[strings.TrimSuffix(strings.TrimSuffix(v.name, ".besom"), "-sip")] {
 			t.Errorf("%s: native is %v", v.name, v.r.Native())
 		}
@@ -133,6 +134,10 @@ func TestMapVectors(t *testing.T) {
 			t.Fatal(line, err)
 		}
 		m := must[*Map](t)(AsMap(must[*Filter](t)(Open(filepath.Join(dir, name)))))
+		r := must[*Reader](t)(OpenReader(filepath.Join(dir, name)))
+		if r.Native() != (name == "maplet.besom" || name == "maplet-sip.besom") {
+			t.Errorf("%s: native is %v", name, r.Native())
+		}
 		var answers []byte
 		var values []uint64
 		n := 0
@@ -143,6 +148,9 @@ func TestMapVectors(t *testing.T) {
 				key = appendUint64(integer, space[:0])
 			}
 			values = must[[]uint64](t)(m.Get(key, values[:0]))
+			if r.Contains(key) != (len(values) > 0) {
+				t.Fatalf("%s: the reader answers query %d wrong", name, i)
+			}
 			n += len(values)
 			answers = append(answers, byte(len(values)))
 			for _, value := range values {

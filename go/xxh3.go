@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// XXH3 with 128 bits and a secret, and SipHash-1-3 with 128 bits, as docs/format.md says (Hashes).
+// XXH3 with 128 bits and a secret, and SipHash-1-3 with 128 bits, as docs/format.md says (Hashes). XXH3
+// with 64 bits and the default secret tells the shard of a key (docs/publish.md).
 
 const (
 	prime32x1 = 0x9E3779B1
@@ -186,6 +187,63 @@ func (h *hasher) long(key []byte) digest {
 		return avalanche(x)
 	}
 	return digest{merge(secretBytes-64-11, ^(uint64(n) * prime64x2)), merge(11, uint64(n)*prime64x1)}
+}
+
+// defaultHasher has the secret of XXH3.
+var defaultHasher = func() *hasher {
+	h := &hasher{}
+	copy(h.secret[:], ""+
+		"\xb8\xfe\x6c\x39\x23\xa4\x4b\xbe\x7c\x01\x81\x2c\xf7\x21\xad\x1c\xde\xd4\x6d\xe9\x83\x90\x97\xdb"+
+		"\x72\x40\xa4\xa4\xb7\xb3\x67\x1f\xcb\x79\xe6\x4e\xcc\xc0\xe5\x78\x82\x5a\xd0\x7d\xcc\xff\x72\x21"+
+		"\xb8\x08\x46\x74\xf7\x43\x24\x8e\xe0\x35\x90\xe6\x81\x3a\x26\x4c\x3c\x28\x52\xbb\x91\xc3\x00\xcb"+
+		"\x88\xd0\x65\x8b\x1b\x53\x2e\xa3\x71\x64\x48\x97\xa2\x0d\xf9\x4e\x38\x19\xef\x46\xa9\xde\xac\xd8"+
+		"\xa8\xfa\x76\x3f\xe3\x9c\x34\x3f\xf9\xdc\xbb\xc7\xc7\x0b\x4f\x1d\x8a\x51\xe0\x4b\xcd\xb4\x59\x31"+
+		"\xc8\x9f\x7e\xc9\xd9\x78\x73\x64\xea\xc5\xac\x83\x34\xd3\xeb\xc3\xc5\x81\xa0\xff\xfa\x13\x63\xeb"+
+		"\x17\x0d\xdd\x51\xb7\xf0\xda\x49\xd3\x16\x55\x26\x29\xd4\x68\x9e\x2b\x16\xbe\x58\x7d\x47\xa1\xfc"+
+		"\x8f\xf8\xb8\xd1\x7a\xd0\x31\xce\x45\xcb\x3a\x8f\x95\x16\x04\x28\xaf\xd7\xfb\xca\xbb\x4b\x40\x7e")
+	return h
+}()
+
+// hash64 is the 64-bit XXH3 of a key, without a seed.
+func hash64(key []byte) uint64 {
+	h, n := defaultHasher, len(key)
+	switch {
+	case n == 0:
+		return avalanche64(h.word(56) ^ h.word(64))
+	case n <= 3:
+		return h.upTo3(key).lo
+	case n <= 8:
+		x := r32(key, n-4) + r32(key, 0)<<32 ^ h.word(8) ^ h.word(16)
+		x = (x ^ bits.RotateLeft64(x, 49) ^ bits.RotateLeft64(x, 24)) * primeMix2
+		x = (x ^ (x>>35 + uint64(n))) * primeMix2
+		return x ^ x>>28
+	case n <= 16:
+		low, high := r64(key, 0)^h.word(24)^h.word(32), r64(key, n-8)^h.word(40)^h.word(48)
+		return avalanche(uint64(n) + bits.ReverseBytes64(low) + high + fold(low, high))
+	case n <= 240:
+		return h.middle64(key)
+	default:
+		return h.long(key).lo
+	}
+}
+
+func (h *hasher) middle64(key []byte) uint64 {
+	n := len(key)
+	acc := uint64(n) * prime64x1
+	if n <= 128 {
+		for i := 0; i <= (n-1)/32; i++ {
+			acc += h.mix16(key, 16*i, 32*i) + h.mix16(key, n-16*(i+1), 32*i+16)
+		}
+		return avalanche(acc)
+	}
+	for i := 0; i < 128; i += 16 {
+		acc += h.mix16(key, i, i)
+	}
+	acc = avalanche(acc) + h.mix16(key, n-16, 136-17)
+	for i := 128; i <= n-16; i += 16 {
+		acc += h.mix16(key, i, i-128+3)
+	}
+	return avalanche(acc)
 }
 
 func (h *hasher) sip128(key []byte) digest {

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "besom_guard.h"
+#include "besom_store.h"
+
 enum { NO_LIST = 500, REPORTED = 64 };
 
 static const char *golden, *directory;
@@ -131,6 +134,46 @@ static void add_kind(const char *kind) {
   besom_free(sip);
 }
 
+/* ------------------------------------------------------------------ extensions */
+
+static void must(besom_status status) {
+  if (status == BESOM_OK || status == BESOM_NOT_FOUND) return;
+  printf("%s\n", besom_strerror(status));
+  exit(1);
+}
+
+/* An aqf in front of a store: with extensions, and with tombstones of NO_LIST further keys. */
+static void add_extended(const char *form, double fpr) {
+  static const uint8_t seed[16] = "test vectors";
+  besom_config filter = {.kind = "aqf",
+                         .options = "tombstones=yes",
+                         .seed = seed,
+                         .capacity = 2 * MEMBERS,
+                         .fpr = fpr,
+                         .reserve = 0.2};
+  besom_guard_config config = {.filter = &filter, .grow_at = 1, .rekey_at = 1};
+  besom_store *store;
+  besom_guard *g;
+  must(besom_store_memory(NULL, &store));
+  must(besom_guard_open(&config, store, &g));
+  for (uint64_t n = 0; n < MEMBERS + NO_LIST; n++) {
+    vector_key key = vector_key_number(n);
+    must(besom_guard_put(g, key.bytes, key.len, NULL, 0, 0));
+  }
+  for (uint64_t i = 0; i < MANY / 8; i++) { /* a false positive extends a fingerprint */
+    vector_key key = vector_key_number(vector_query(i));
+    besom_bytes value;
+    if (vector_query(i) >= MEMBERS + NO_LIST && key.len >= 8)
+      must(besom_guard_get(g, key.bytes, key.len, &value));
+  }
+  for (uint64_t n = MEMBERS; n < MEMBERS + NO_LIST; n++) {
+    vector_key key = vector_key_number(n);
+    if (key.len >= 8) must(besom_guard_delete(g, key.bytes, key.len));
+  }
+  add("aqf", form, besom_guard_filter(g));
+  must(besom_guard_close(g));
+}
+
 /* ------------------------------------------------------------------ maplets */
 
 static besom_filter *make_map(const char *kind, const char *options, const char *hash) {
@@ -205,6 +248,8 @@ int main(int n_arguments, char **arguments) {
   directory = arguments[2];
   open_expected("expected.txt");
   for (size_t i = 0; besom_kinds(i); i++) add_kind(besom_kinds(i)->name);
+  add_extended("-extended", 0.01);
+  add_extended("-extended-wide", 0.0005);
   if (fclose(expected) != 0) return 1;
   open_expected("maps.txt");
   add_maps();
