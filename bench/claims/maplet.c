@@ -293,8 +293,10 @@ const claim maplet_claim = {
     .title = "From a key to its places",
     .source = "besom",
     .statement =
-        "a maplet finds every place of a member, opens at most its rate of wrong places per query, "
-        "also when a tenth of the queries repeats keys that had one, if wrong ones are reported "
+        "a maplet finds every place of a member, opens no more wrong places per query than its "
+        "rate "
+        "says, also when a tenth of the queries repeats keys that had one, if wrong ones are "
+        "reported "
         "(rates up to 1/64), and takes fewer bits per pair than one Bloom filter per place with as "
         "few wrong ones",
     .differs =

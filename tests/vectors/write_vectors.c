@@ -1,8 +1,9 @@
 /*
- * write_vectors GOLDEN DIRECTORY: writes the files of the test vectors, expected.txt and maps.txt. All seeds
- * are fixed, so the files are the same each time. KIND.besom has the members of vectors.h under
- * xxh3, KIND-sip.besom under SipHash, KIND-reported.besom also reports. Published systems that work
- * in front of a store only have their golden file (GOLDEN).
+ * write_vectors GOLDEN DIRECTORY: writes the files of the test vectors, expected.txt and maps.txt.
+ * All seeds are fixed, so the files are the same each time. KIND.besom has the members of vectors.h
+ * under xxh3, KIND-sip.besom under SipHash, KIND-reported.besom also reports, aqf-extended.besom
+ * extensions and tombstones. Published systems that work in front of a store only have their golden
+ * file (GOLDEN).
  */
 #include "vectors.h"
 
