@@ -294,18 +294,15 @@ const claim maplet_claim = {
     .source = "besom",
     .statement =
         "a maplet finds every place of a member, opens no more wrong places per query than its "
-        "rate "
-        "says, also when a tenth of the queries repeats keys that had one, if wrong ones are "
-        "reported "
-        "(rates up to 1/64), and takes fewer bits per pair than one Bloom filter per place with as "
-        "few wrong ones",
+        "rate says, also when a tenth of the queries repeats keys that had one, if wrong ones are "
+        "reported (rates up to 1/64), and takes fewer bits per pair than one Bloom filter per "
+        "place with as few wrong ones",
     .differs =
         "50,000 keys in 256 places, an eighth of them in two (full: 10^7). A read is a place that "
         "is opened. Members are asked first, then the absent keys of both columns; bits_per_pair "
         "includes the reports. At 1/16 these are more than the default limit, and old ones are "
-        "forgotten. Zipf 1 queries are for absent keys, as "
-        "many as members. bloom_equal_reads: the filters have the rate / 256; a query asks all "
-        "256. hash_map, computed: "
+        "forgotten. Zipf 1 queries are for absent keys, as many as members. bloom_equal_reads: the "
+        "filters have the rate / 256; a query asks all 256. hash_map, computed: "
         "keys of 8 bytes, 2^k slots, a load below 3/4. sorted_file, computed: entries of 10 bytes, "
         "binary search for pages of 4096 bytes, none in memory.",
     .plots = plots,
