@@ -55,7 +55,9 @@ class Recipes(unittest.TestCase):
         self.r = self.server.client()
         self.r("FLUSHALL")
         self.names = {"r": Redis(self.r), "db": sqlite3.connect(":memory:")}
-        self.names["db"].execute("CREATE TABLE users(name TEXT PRIMARY KEY)")
+        for table in ("users(name TEXT PRIMARY KEY)", "events(day TEXT, id TEXT)", "used_tokens(token TEXT)",
+                      "seen(user INTEGER, article TEXT)"):
+            self.names["db"].execute("CREATE TABLE " + table)
         for code in recipes("python"):
             exec(code, self.names)
 
@@ -80,6 +82,40 @@ class Recipes(unittest.TestCase):
         self.assertEqual([True, False, True], [self.names["is_new"]("monday", event) for event in "aab"])
         self.assertTrue(self.names["is_new"]("tuesday", "a"))
         self.assertGreater(self.r("TTL", "events:monday"), 86400)
+
+    def assert_false_positives_read_once(self, answer):
+        """answer(i) is asked for 1000 absent items, twice. It must be right, and read the database once per item."""
+        reads = []
+        self.names["db"].set_trace_callback(reads.append)
+        for i in range(1000):
+            self.assertFalse(answer(i))
+        first = len(reads)
+        self.assertGreater(first, 0)
+        for i in range(1000):
+            self.assertFalse(answer(i))
+        self.assertEqual(first, len(reads))
+
+    def test_a_stream_with_an_archive(self):
+        self.r("AF.RESERVE", "events:monday", 0.1, 100, "ADAPTRESERVE", 0.5, "SEED", "42" * 16)
+        self.r("AF.MADD", "events:monday", *range(100))
+        self.names["db"].execute("INSERT INTO events VALUES ('monday', '7')")
+        self.assertTrue(self.names["is_archived"]("monday", "7"))
+        self.assert_false_positives_read_once(lambda i: self.names["is_archived"]("monday", "absent%d" % (i % 300)))
+
+    def test_tokens_with_a_table(self):
+        self.r("AF.RESERVE", "used-tokens", 0.1, 100, "ADAPTRESERVE", 0.5, "SEED", "42" * 16)
+        self.r("AF.MADD", "used-tokens", *range(100))
+        self.names["db"].execute("INSERT INTO used_tokens VALUES ('7')")
+        self.assertTrue(self.names["was_used"]("7"))
+        self.assert_false_positives_read_once(lambda i: self.names["was_used"]("absent%d" % (i % 300)))
+
+    def test_seen_lists_with_a_table(self):
+        self.r("AF.RESERVE", "seen:7", 0.1, 100, "ADAPTRESERVE", 0.5, "SEED", "42" * 16)
+        self.r("AF.MADD", "seen:7", *range(100))
+        self.names["db"].execute("INSERT INTO seen VALUES (7, '8')")
+        self.assertEqual(["a"], self.names["not_read"](7, ["8", "a"]))
+        self.assert_false_positives_read_once(
+            lambda i: self.names["not_read"](7, ["absent%d" % (i % 300)]) != ["absent%d" % (i % 300)])
 
     def test_tokens(self):
         self.assertEqual([True, False], [self.names["use_token"]("t1") for _ in range(2)])
