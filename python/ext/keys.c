@@ -89,7 +89,11 @@ int besom__py_convert_u64(PyObject *object, void *out) {
   if (!index) return 0;
   unsigned long long value = PyLong_AsUnsignedLongLong(index);
   Py_DECREF(index);
-  if (value == ULLONG_MAX && PyErr_Occurred()) return 0;
+  if (value == ULLONG_MAX && PyErr_Occurred()) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_OverflowError, "%R is out of range: 0 to 2**64 - 1", object);
+    return 0;
+  }
   *(uint64_t *)out = value;
   return 1;
 }

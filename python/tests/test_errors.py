@@ -31,7 +31,7 @@ def test_invalid():
         besom.Filter(capacity="many")
     with pytest.raises(TypeError):
         besom.Filter(capacity=10, colour="red")
-    with pytest.raises(OverflowError):
+    with pytest.raises(OverflowError, match=r"^-1 is out of range: 0 to 2\*\*64 - 1$"):
         besom.Filter(capacity=-1)
     with pytest.raises(ValueError, match="16 bytes"):
         besom.Filter(capacity=10, seed=b"short")
