@@ -142,10 +142,11 @@ typedef struct besom_grouping {
  * allocator     NULL for the default.
  * threads       besom_build of kinds with BESOM_CAN_BUILD_SORTED, without BESOM_DISTINCT: threads
  *               that work on it, up to 64 and one per 65,536 keys; default 1: no thread is started.
- *               Others hash keys and sort. The calling thread reads the source and appends to the
- *               table, so that more than 3 threads gain little. Callbacks and the allocator run in
- *               the calling thread only. Memory: 100 KB per thread. The filter is the same. If a
- *               thread cannot be started, the others do its work.
+ *               They hash, sort, and fill the table. Only the calling thread reads the source, so
+ *               that more than 3 threads gain little; besom_input.parts and arrays of keys are read
+ *               by all. Other callbacks and the allocator run in the calling thread only. Memory:
+ *               100 KB per thread. The filter is the same, byte for byte. If a thread cannot be
+ *               started, the others do its work.
  * repeated      qf, aqf, yesno-dynamic, and scaling and cached over these: the share of the keys, 0
  *               to 1, that will be inserted more than once; default 0. capacity, max_capacity and
  *               bits_per_key are of distinct keys then, and there is room for the copies. Other
@@ -274,7 +275,7 @@ BESOM_API besom_status besom_share(besom_filter *f);
 /*
  * What besom_build reads.
  *
- * yes       the members. Required, unless digests is given.
+ * yes       the members. Required, unless digests, pairs, parts, keys or keys_u64 is given.
  * no        keys that must be answered no (BESOM_CAN_BUILD_NO). An aqf becomes a yesno: exact on
  *           both lists, static except for remove, no_add and adapt, and never concurrent. Kinds
  *           with BESOM_TAKES_SAMPLE take it as a sample of negative queries with weights, and
@@ -298,6 +299,16 @@ BESOM_API besom_status besom_share(besom_filter *f);
  * merge_updates  with update: the new update replaces the last so many ones. was must have every
  *           key that was on the yes list since they began.
  * pairs     instead of yes: keys with values, for a maplet (besom_map.h), also with like.
+ * parts     instead of yes: n_parts sources, one after the other. With config.threads above 1 and a
+ *           size_hint in each (the most keys that it gives; 0: unknown), kinds with
+ *           BESOM_CAN_BUILD_SORTED read several parts at the same time: each part in one thread,
+ *           its functions in any. This is the only case in which callbacks run in other threads.
+ *           Not with BESOM_DISTINCT, no, like or update, or if config.build_memory is too small for
+ *           all keys or there are more keys than capacity. An empty array is an empty set. INVALID:
+ *           a part gives more keys than its size_hint. If several parts fail, the status is that of
+ *           one of them.
+ * keys, keys_u64  instead of yes: an array of n_keys keys, or of integers, read by several threads
+ *           likewise. No callback runs.
  */
 typedef struct besom_input {
   const besom_source *yes;
@@ -310,6 +321,11 @@ typedef struct besom_input {
   uint64_t merge_updates;
   const besom_pair_source *pairs;
   const besom_digest_source *was_digests;
+  const besom_source *parts;
+  size_t n_parts;
+  const besom_bytes *keys;
+  const uint64_t *keys_u64;
+  size_t n_keys;
 } besom_input;
 
 /*

@@ -3,6 +3,7 @@
 
 #include "build/build_distinct.h"
 #include "build/bulk.h"
+#include "build/parts.h"
 #include "exceptions/reports.h"
 #include "kinds.h"
 #include "lists/updated.h"
@@ -99,15 +100,14 @@ static besom_status fill_distinct(besom_filter *f, const besom_source *source, u
 
 /* Inserts the keys of a source into an empty filter; one by one if it cannot append or there is no
    memory to sort. */
-static besom_status build_fill(besom_filter *f, const besom_source *source, uint64_t total,
-                               const besom_config *config, const besom_progress *progress) {
+static besom_status build_fill(besom_filter *f, const besom_input *in, uint64_t total,
+                               const besom_config *config) {
   if (config->flags & BESOM_DISTINCT && !config->build_memory)
-    return fill_distinct(f, source, total, progress);
+    return fill_distinct(f, in->yes, total, in->progress);
   bool begun = false;
-  besom_status status = besom__can_append(f)
-                            ? besom__bulk_build(f, source, total, config, progress, &begun)
-                            : BESOM_OK;
-  return begun ? status : build_insert_all(f, source, total, progress);
+  besom_status status =
+      besom__can_append(f) ? besom__bulk_build(f, in, total, config, &begun) : BESOM_OK;
+  return begun ? status : build_insert_all(f, in->yes, total, in->progress);
 }
 
 /* Hands over the filter if status is OK, else frees it. */
@@ -231,7 +231,7 @@ static besom_status build_by_filling(const besom_config *config, const besom_inp
     besom_filter *f;
     besom_status status = besom__create_plain(config, &f);
     if (status != BESOM_OK) return status;
-    status = build_fill(f, in->yes, total, config, in->progress);
+    status = build_fill(f, in, total, config);
     if (status != BESOM_FULL || seeds == MAX_SEEDS || !can_try_another_seed(f, config, in->yes))
       return build_finish(status, config->flags & BESOM_CONCURRENT, f, out);
     besom_free(f);
@@ -351,12 +351,29 @@ static besom_status build_as_update(const char *options, const besom_input *in,
   return status;
 }
 
+/* The sources of members: one is given, or pairs or digests. */
+static bool has_one_list(const besom_input *in) {
+  unsigned lists = !!in->yes + !!in->parts + !!in->keys + !!in->keys_u64;
+  return lists == !(in->pairs || in->digests);
+}
+
 static bool input_valid(const besom_input *in) {
+  if (!has_one_list(in)) return false;
   if ((in->was || in->was_digests || in->merge_updates) && !in->update) return false;
   if (in->was && in->was_digests) return false;
-  if (in->pairs) return in->pairs->next && !in->yes && !in->no && !in->digests && !in->update;
-  if (in->digests) return in->digests->next && !in->yes && !in->no && !(in->like && in->update);
-  return in->yes && in->yes->next && (!in->no || in->no->next);
+  if (in->pairs) return in->pairs->next && !in->no && !in->digests && !in->update;
+  if (in->digests) return in->digests->next && !in->no && !(in->like && in->update);
+  return (!in->yes || in->yes->next) && (!in->no || in->no->next);
+}
+
+static besom_status build_from(const besom_config *config, size_t config_size,
+                               const besom_input *in, besom_filter **out) {
+  if (in->like && !in->update && !in->pairs) return build_in_geometry(in, out);
+  besom_config c = {0};
+  if (config) besom_copy_struct(&c, sizeof c, config, config_size);
+  if (in->pairs) return build_pairs(&c, in, out);
+  if (in->update) return build_as_update(c.options, in, out);
+  return in->digests ? build_sorted(&c, in, out) : build_keys(&c, in, out);
 }
 
 besom_status besom_build_sized(const besom_config *config, size_t config_size,
@@ -365,10 +382,9 @@ besom_status besom_build_sized(const besom_config *config, size_t config_size,
   besom_input in;
   besom_copy_struct(&in, sizeof in, input, input_size);
   if (!input_valid(&in) || (!config && !in.like && !in.update)) return BESOM_INVALID;
-  if (in.like && !in.update && !in.pairs) return build_in_geometry(&in, out);
-  besom_config c = {0};
-  if (config) besom_copy_struct(&c, sizeof c, config, config_size);
-  if (in.pairs) return build_pairs(&c, &in, out);
-  if (in.update) return build_as_update(c.options, &in, out);
-  return in.digests ? build_sorted(&c, &in, out) : build_keys(&c, &in, out);
+  if (!has_parts(&in)) return build_from(config, config_size, &in, out);
+  struct key_parts parts;
+  besom_status status = besom__parts_of(&in, &parts);
+  in.yes = &parts.all;
+  return status == BESOM_OK ? build_from(config, config_size, &in, out) : status;
 }

@@ -1,6 +1,7 @@
 /* Bulk builds: how much memory, how many groups, how many threads. */
 #include "build/bulk.h"
 
+#include "build/parts.h"
 #include "core/system/memory.h"
 
 #define MAX_GROUP_BITS 12
@@ -144,14 +145,14 @@ static void start_part(struct bulk *b) {
     memset(b->lists[i].ends, 0, b->groups * sizeof *b->lists[i].ends);
 }
 
-besom_status besom__bulk_build(besom_filter *f, const besom_source *source, uint64_t total,
-                               const besom_config *config, const besom_progress *progress,
-                               bool *begun) {
+besom_status besom__bulk_build(besom_filter *f, const besom_input *in, uint64_t total,
+                               const besom_config *config, bool *begun) {
   struct bulk b = {.f = f,
-                   .source = source,
+                   .source = in->yes,
+                   .parts = has_parts(in) ? in->yes->ctx : NULL,
                    .total = total,
                    .limit = config->build_memory,
-                   .progress = progress};
+                   .progress = in->progress};
   *begun = bulk_plan(&b, config->threads) && make_all(&b);
   if (!*begun) return BESOM_OK;
   besom_status status = BESOM_OK;

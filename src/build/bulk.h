@@ -37,6 +37,7 @@ static inline size_t entry_bytes(const struct entry_form *form) {
 struct bulk {
   besom_filter *f;
   const besom_source *source;
+  const struct key_parts *parts; /* of the source; NULL: it has none */
   const besom_progress *progress;
   uint64_t slots; /* of the table */
   unsigned width;
@@ -61,12 +62,11 @@ static inline uint64_t open_chunks(const struct bulk *b) {
 }
 
 /*
- * Inserts the keys of a source into an empty filter whose kind has append. total: their number, 0
+ * Inserts the keys of in->yes into an empty filter whose kind has append. total: their number, 0
  * if unknown. Without memory to begin with, *begun is false and nothing was read.
  */
-besom_status besom__bulk_build(besom_filter *f, const besom_source *source, uint64_t total,
-                               const besom_config *config, const besom_progress *progress,
-                               bool *begun);
+besom_status besom__bulk_build(besom_filter *f, const besom_input *in, uint64_t total,
+                               const besom_config *config, bool *begun);
 
 /* Whether the operation append can be used: a layered kind needs a base that has it. */
 bool besom__can_append(const besom_filter *f);

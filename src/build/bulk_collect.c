@@ -1,5 +1,6 @@
 /* Bulk builds: from a source to groups of entries. */
 #include "build/bulk.h"
+#include "build/parts.h"
 
 #define BATCH_KEYS 8192
 #define BATCH_BYTES ((size_t)1 << 16)
@@ -222,6 +223,66 @@ static void end_threads(struct hashing *h) {
   pthread_mutex_destroy(&h->mutex);
 }
 
+/* ------------------------------------------------------------------ parts in several threads */
+
+struct part_reading {
+  struct bulk *bulk;
+  _Atomic size_t claimed;      /* parts below this are being read, or were read */
+  _Atomic uint64_t count;      /* keys */
+  _Atomic besom_status status; /* BESOM_OK until something fails */
+};
+
+static void fail_reading(struct part_reading *r, besom_status status) {
+  besom_status ok = BESOM_OK;
+  if (status != BESOM_OK) atomic_compare_exchange_strong(&r->status, &ok, status);
+}
+
+/* Reads the keys of a part and hashes them here. In the caller's thread: reports progress, too. */
+static besom_status read_whole_part(struct part_reading *r, unsigned thread,
+                                    const besom_source *part) {
+  struct bulk *b = r->bulk;
+  besom_digest digests[BUILD_BATCH];
+  besom_status status = BESOM_OK;
+  uint64_t given = 0;
+  for (size_t n; status == BESOM_OK; given += n) {
+    status = besom__read_digests(b->f, part, digests, BUILD_BATCH, &n);
+    if (n > part->size_hint - given) return BESOM_INVALID; /* there is no room for them */
+    add_digests(&b->form, &b->lists[thread], digests, n);
+    uint64_t count = n + atomic_fetch_add_explicit(&r->count, n, memory_order_relaxed);
+    if (status == BESOM_OK) status = atomic_load_explicit(&r->status, memory_order_relaxed);
+    if (status != BESOM_OK || thread) continue;
+    b->count = count;
+    status = besom__bulk_tick(b, 0);
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static void read_parts(void *ctx, unsigned thread) {
+  struct part_reading *r = ctx;
+  const struct key_parts *parts = r->bulk->parts;
+  size_t i;
+  while (atomic_load_explicit(&r->status, memory_order_relaxed) == BESOM_OK &&
+         (i = atomic_fetch_add_explicit(&r->claimed, 1, memory_order_relaxed)) < parts->n)
+    fail_reading(r, read_whole_part(r, thread, &parts->parts[i]));
+}
+
+/* If not, they are read one after the other, as one source. */
+static bool can_read_parts(const struct bulk *b) {
+  uint64_t known = b->parts ? b->parts->all.size_hint : 0;
+  return known && (b->parts->n > 1 || b->threads == 1) && !b->done && b->most >= known &&
+         room_of(b) >= known;
+}
+
+static besom_status read_all_parts(struct bulk *b) {
+  struct part_reading r = {.bulk = b, .status = BESOM_OK};
+  struct workers workers;
+  besom__workers_start(&workers, b->threads - 1, 1, read_parts, &r);
+  read_parts(&r, 0);
+  besom__workers_join(&workers);
+  b->count = atomic_load_explicit(&r.count, memory_order_relaxed);
+  return atomic_load_explicit(&r.status, memory_order_relaxed);
+}
+
 /* ------------------------------------------------------------------ all keys */
 
 size_t besom__bulk_batch_bytes(unsigned threads) {
@@ -229,6 +290,10 @@ size_t besom__bulk_batch_bytes(unsigned threads) {
 }
 
 besom_status besom__bulk_collect(struct bulk *b, bool *all) {
+  if (can_read_parts(b)) {
+    *all = true;
+    return read_all_parts(b);
+  }
   struct hashing h = {.bulk = b};
   besom_status status = BESOM_OK;
   size_t cap;

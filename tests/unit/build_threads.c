@@ -327,6 +327,248 @@ static void concurrent_filters_are_built_by_threads(void **state) {
   free(from);
 }
 
+/* ------------------------------------------------------------------ parts */
+
+/* The keys of `any`, in parts: one of a key, one of none, and others. */
+enum { PARTS = 5 };
+
+typedef struct parts {
+  keys *of[PARTS];
+  besom_source sources[PARTS];
+} parts;
+
+static uint64_t from_one(uint64_t i) {
+  return any(1 + i);
+}
+
+static uint64_t from_third(uint64_t i) {
+  return any(1 + N / 3 + i);
+}
+
+static uint64_t from_half(uint64_t i) {
+  return any(1 + N / 3 + N / 2 + i);
+}
+
+static void parts_make(parts *p) {
+  p->of[0] = keys_new(any, 1, 8);
+  p->of[1] = keys_new(from_one, N / 3, 0);
+  p->of[2] = keys_new(any, 0, 8);
+  p->of[3] = keys_new(from_third, N / 2, 8);
+  p->of[4] = keys_new(from_half, N - 1 - N / 3 - N / 2, 8);
+  p->of[2]->api.size_hint = 1; /* more than it gives */
+}
+
+static void parts_free(parts *p) {
+  for (size_t i = 0; i < PARTS; i++) free(p->of[i]);
+}
+
+static besom_input parts_input(parts *p) {
+  for (size_t i = 0; i < PARTS; i++) {
+    p->of[i]->at = 0;
+    p->sources[i] = p->of[i]->api;
+  }
+  return (besom_input){.parts = p->sources, .n_parts = PARTS};
+}
+
+/* The n keys of the parts, one after the other, as one thread builds them from one source. */
+typedef struct chain {
+  parts *p;
+  size_t now;
+} chain;
+
+static besom_status next_of_chain(void *ctx, besom_bytes *key, uint64_t *weight) {
+  chain *c = ctx;
+  besom_status status = BESOM_END;
+  while (c->now < PARTS && (status = next(c->p->of[c->now], key, weight)) == BESOM_END) c->now++;
+  return status;
+}
+
+static void parts_give_what_one_source_gives(void **state) {
+  (void)state;
+  static const uint32_t threads[] = {1, 2, 3, 7};
+  static const char *const all[] = {"qf", "aqf", "pqf", "cached", "cf", "fuse", "blocked-bloom"};
+  parts p;
+  parts_make(&p);
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    besom_config config = config_of(all[k], 1);
+    besom_filter *one, *f;
+    parts_input(&p);
+    chain c = {.p = &p};
+    besom_source yes = {.next = next_of_chain, .ctx = &c, .size_hint = N + 1};
+    assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes}, &one), BESOM_OK);
+    for (size_t t = 0; t<4; t += EVERY> 1 ? 2 : 1) {
+      config.threads = threads[t];
+      besom_input in = parts_input(&p);
+      assert_int_equal(besom_build(&config, &in, &f), BESOM_OK);
+      assert_same_bytes(one, f);
+      besom_free(f);
+    }
+    besom_free(one);
+  }
+  parts_free(&p);
+}
+
+/* The status of a build from parts by 3 threads, which must leave nothing behind if it fails. */
+static besom_status build_parts_in(parts *p, besom_config config, const besom_progress *progress,
+                                   uint64_t fail_at) {
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  memory.fail_at = fail_at;
+  config.allocator = &memory.api;
+  besom_input in = parts_input(p);
+  in.progress = progress;
+  besom_filter *f = NULL;
+  besom_status status = besom_build(&config, &in, &f);
+  if (f) assert_int_equal(besom_validate(f, NULL), BESOM_OK);
+  for (uint64_t i = 1 + N / 3; f && i < N; i++) assert_true(besom_contains_u64(f, any(i)));
+  assert_true((status == BESOM_OK) == (f != NULL));
+  besom_free(f);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+  return status;
+}
+
+static void a_failing_part_ends_all(void **state) {
+  (void)state;
+  static const uint64_t places[] = {0, 1, 255, 256, 40000};
+  parts p;
+  parts_make(&p);
+  for (size_t i = 0; i < PARTS; i++)
+    for (size_t j = 0; j < sizeof places / sizeof *places; j++) {
+      p.of[i]->status = BESOM_NEEDS_STORE;
+      p.of[i]->fail_at = places[j] <= p.of[i]->n ? places[j] : p.of[i]->n;
+      assert_int_equal(build_parts_in(&p, config_of("aqf", 3), NULL, 0), BESOM_NEEDS_STORE);
+      p.of[i]->fail_at = UINT64_MAX;
+    }
+  assert_int_equal(build_parts_in(&p, config_of("aqf", 3), NULL, 0), BESOM_OK);
+  parts_free(&p);
+}
+
+static void a_part_gives_no_more_than_its_hint(void **state) {
+  (void)state;
+  parts p;
+  parts_make(&p);
+  for (uint32_t threads = 1; threads <= 3; threads++)
+    for (size_t i = 0; i < PARTS; i++) {
+      if (i == 2) continue; /* its hint is above what it gives */
+      uint64_t n = p.of[i]->n++;
+      assert_int_equal(build_parts_in(&p, config_of("qf", threads), NULL, 0), BESOM_INVALID);
+      p.of[i]->n = n;
+    }
+  p.of[1]->api.size_hint = 0; /* unknown: one part after the other, and any number */
+  for (uint32_t threads = 1; threads <= 3; threads++)
+    assert_int_equal(build_parts_in(&p, config_of("qf", threads), NULL, 0), BESOM_OK);
+  parts_free(&p);
+}
+
+static void the_nth_allocation_may_fail_with_parts(void **state) {
+  (void)state;
+  parts p;
+  parts_make(&p);
+  unsigned failed = 0;
+  for (uint64_t n = 1; n < 12; n++) {
+    besom_status status = build_parts_in(&p, config_of("pqf", 3), NULL, n);
+    assert_true(status == BESOM_OK || status == BESOM_NO_MEMORY);
+    failed += status != BESOM_OK;
+  }
+  assert_in_range(failed, 1, 10);
+  besom_config config = config_of("aqf", 3);
+  config.build_memory = 1 << 16; /* one part after the other, sorted in portions */
+  assert_int_equal(build_parts_in(&p, config, NULL, 0), BESOM_OK);
+  parts_free(&p);
+}
+
+static bool until_done(void *ctx, uint64_t done, uint64_t total) {
+  (void)total;
+  return done < *(const uint64_t *)ctx;
+}
+
+static void progress_can_end_the_reading_of_parts(void **state) {
+  (void)state;
+  parts p;
+  parts_make(&p);
+  for (uint64_t most = 1; most < N; most += N / 5) {
+    besom_progress progress = {.tick = until_done, .ctx = &most};
+    assert_int_equal(build_parts_in(&p, config_of("qf", 2), &progress, 0), BESOM_CANCELLED);
+  }
+  parts_free(&p);
+}
+
+static void arrays_are_read_by_all_threads(void **state) {
+  (void)state;
+  uint64_t *numbers = heap_array(N, sizeof *numbers);
+  besom_u64_key *texts = heap_array(N, sizeof *texts);
+  besom_bytes *array = heap_array(N, sizeof *array);
+  for (uint64_t i = 0; i < N; i++) {
+    numbers[i] = any(i);
+    texts[i] = besom_u64(any(i));
+    array[i] = (besom_bytes){.data = texts[i].bytes, .len = sizeof texts[i].bytes};
+  }
+  static const size_t counts[] = {N, 0, 1, 5, 64, 65, 1000};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    keys *from = keys_new(any, counts[i], 8);
+    besom_filter *one = NULL, *f = NULL;
+    besom_config config = config_of("pqf", 1);
+    assert_int_equal(besom_build(&config, &(besom_input){.yes = &from->api}, &one), BESOM_OK);
+    for (config.threads = 1; config.threads <= 3; config.threads++) {
+      besom_input in = {.keys_u64 = numbers, .n_keys = counts[i]};
+      assert_int_equal(besom_build(&config, &in, &f), BESOM_OK);
+      assert_same_bytes(one, f);
+      besom_free(f);
+      in = (besom_input){.keys = array, .n_keys = counts[i]};
+      assert_int_equal(besom_build(&config, &in, &f), BESOM_OK);
+      assert_same_bytes(one, f);
+      besom_free(f);
+    }
+    besom_free(one);
+    free(from);
+  }
+  array[N / 2].data = NULL;
+  besom_config config = config_of("qf", 3);
+  besom_filter *f = NULL;
+  besom_input in = {.keys = array, .n_keys = N};
+  assert_int_equal(besom_build(&config, &in, &f), BESOM_INVALID);
+  in.keys_u64 = numbers; /* two lists */
+  assert_int_equal(besom_build(&config, &in, &f), BESOM_INVALID);
+  free(array);
+  free(texts);
+  free(numbers);
+}
+
+/* ------------------------------------------------------------------ runs over many parts */
+
+/* A run that is longer than a part: the table is filled again by one thread. */
+static uint64_t mostly_equal(uint64_t i) {
+  return i % 4 ? 5 : mix64(i);
+}
+
+/* Runs across the end of nearly every part. */
+static void full_tables_are_built_alike(void **state) {
+  (void)state;
+  static const double loads[] = {0.5, 0.95, 0.99};
+  for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+    for (size_t k = 0; k < 2; k++) {
+      besom_config config = {.kind = k ? "aqf" : "qf",
+                             .slots = (uint64_t)(N / loads[i]),
+                             .width = 8,
+                             .reserve = 0.001,
+                             .seed = seed};
+      besom_filter *one;
+      keys *from = keys_new(any, (uint64_t)(N * 0.94), 8);
+      from->api.size_hint = from->n;
+      if (besom_build(&config, &(besom_input){.yes = &from->api}, &one) == BESOM_OK) {
+        besom_free(one);
+        check_same(config, from);
+      } else {
+        free(from);
+      }
+    }
+  check_same((besom_config){.kind = "qf", .slots = 2 * N, .width = 8, .seed = seed},
+             keys_new(mostly_equal, N, 8));
+  check_same((besom_config){.kind = "aqf", .slots = 2 * N, .width = 2, .seed = seed},
+             keys_new(mostly_equal, N, 8));
+}
+
 #if !defined(__SANITIZE_THREAD__)
 static void no_thread_starts_unless_it_is_configured(void **state) {
   (void)state;
@@ -381,6 +623,13 @@ int main(void) {
     cmocka_unit_test(the_nth_allocation_may_fail),
     cmocka_unit_test(too_many_keys_are_full),
     cmocka_unit_test(concurrent_filters_are_built_by_threads),
+    cmocka_unit_test(parts_give_what_one_source_gives),
+    cmocka_unit_test(a_failing_part_ends_all),
+    cmocka_unit_test(a_part_gives_no_more_than_its_hint),
+    cmocka_unit_test(the_nth_allocation_may_fail_with_parts),
+    cmocka_unit_test(progress_can_end_the_reading_of_parts),
+    cmocka_unit_test(arrays_are_read_by_all_threads),
+    cmocka_unit_test(full_tables_are_built_alike),
 #if !defined(__SANITIZE_THREAD__)
     cmocka_unit_test(no_thread_starts_unless_it_is_configured),
     cmocka_unit_test(threads_that_do_not_start_are_not_missed),

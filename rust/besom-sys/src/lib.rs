@@ -84,6 +84,13 @@ pub struct besom_input {
     pub update: *const besom_filter,
     pub was: *const besom_source,
     pub merge_updates: u64,
+    pub pairs: *const c_void,
+    pub was_digests: *const c_void,
+    pub parts: *const besom_source,
+    pub n_parts: usize,
+    pub keys: *const besom_bytes,
+    pub keys_u64: *const u64,
+    pub n_keys: usize,
 }
 
 #[repr(C)]

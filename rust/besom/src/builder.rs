@@ -275,6 +275,13 @@ where
         update: null(),
         was: null(),
         merge_updates: 0,
+        pairs: null(),
+        was_digests: null(),
+        parts: null(),
+        n_parts: 0,
+        keys: null(),
+        keys_u64: null(),
+        n_keys: 0,
     };
     let mut out = null_mut();
     let status = unsafe {
