@@ -175,6 +175,8 @@ struct map_ops {
  */
 #define KIND_HAS(kind, table, operation) ((kind)->table && (kind)->table->operation)
 
+#define FEW_KEYS 8
+
 struct query_ops {
   /* Optional: specialised forms of the hot calls for this filter; NULL for the general ones. */
   const struct query_calls *(*calls)(const besom_filter *f);
@@ -185,6 +187,8 @@ struct query_ops {
    */
   bool (*contains_key)(const besom_filter *f, const void *key, size_t len, besom_digest d);
   void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+  /* Arrays of up to so many keys go through the calls on one key, which is faster; 0: FEW_KEYS. */
+  unsigned few_keys;
   /* Optional: prefetches the cache lines that contains reads of most keys. It reads none of them. */
   void (*prefetch)(const besom_filter *f, besom_digest d);
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);         /* optional */

@@ -54,6 +54,12 @@ struct key_array {
   const uint64_t *integers;
 };
 
+/* Whether the calls on one key are faster than hashing and prefetching all of the keys first. */
+ALWAYS_INLINE bool are_few_keys(const besom_filter *f, size_t n) {
+  unsigned few = f->kind->query.few_keys;
+  return n - 1 < (few ? few : FEW_KEYS); /* 0 keys are none */
+}
+
 static inline bool key_array_valid(struct key_array keys, size_t n) {
   if (!keys.bytes) return keys.integers || !n;
   for (size_t i = 0; i < n; i++)

@@ -30,11 +30,26 @@ static besom_status filter_insert_some(besom_filter *f, struct key_array keys, s
   return leave(r, status);
 }
 
+/* Few keys, one by one. f is no NULL, and the keys are valid. */
+static besom_status filter_insert_few(besom_filter *f, struct key_array keys, size_t n,
+                                      size_t *done) {
+  besom_status status = BESOM_OK;
+  size_t i;
+  for (i = 0; i < n; i++) {
+    status = keys.bytes ? f->inserts->insert(f, keys.bytes[i].data, keys.bytes[i].len)
+                        : f->inserts->insert_u64(f, keys.integers[i]);
+    if (status != BESOM_OK) break;
+  }
+  *done = i;
+  return status;
+}
+
 static besom_status insert_keys(besom_filter *f, struct key_array keys, size_t n, size_t *done) {
   size_t ignored, inserted;
   if (!done) done = &ignored;
   *done = 0;
-  if (!key_array_valid(keys, n)) return BESOM_INVALID;
+  if (!f || !key_array_valid(keys, n)) return BESOM_INVALID;
+  if (are_few_keys(f, n)) return filter_insert_few(f, keys, n, done);
   besom_status status = filter_insert_some(f, keys, 0, n < HASH_BATCH ? n : HASH_BATCH, done);
   for (size_t i = HASH_BATCH; i < n && status == BESOM_OK; i += HASH_BATCH) {
     status = filter_insert_some(f, keys, i, n - i < HASH_BATCH ? n - i : HASH_BATCH, &inserted);

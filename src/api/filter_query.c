@@ -60,12 +60,12 @@ static besom_status answer_all_yes(size_t n, uint64_t *bitmap) {
   return BESOM_INVALID;
 }
 
-/* One by one, for kinds that look at the keys. */
+/* One by one, for kinds that look at the keys, and for few keys. The arguments are valid. */
 static besom_status contains_each(const besom_filter *f, struct key_array keys, size_t n,
                                   uint64_t *bitmap) {
   for (size_t i = 0; i < n; i++) {
-    bool yes = keys.bytes ? besom_contains(f, keys.bytes[i].data, keys.bytes[i].len)
-                          : besom_contains_u64(f, keys.integers[i]);
+    bool yes = keys.bytes ? f->queries->contains(f, keys.bytes[i].data, keys.bytes[i].len)
+                          : f->queries->contains_u64(f, keys.integers[i]);
     if (i % 64 == 0) bitmap[i / 64] = 0;
     bitmap[i / 64] |= (uint64_t)yes << (i % 64);
   }
@@ -76,7 +76,7 @@ static besom_status contains_keys(const besom_filter *f, struct key_array keys, 
                                   uint64_t *bitmap) {
   if (!f || !bitmap || !key_array_valid(keys, n)) return answer_all_yes(n, bitmap);
   bool by_key = f->kind->query.contains_key || (keys.bytes && besom_domain_labels(f, NULL));
-  if (UNLIKELY(by_key)) return contains_each(f, keys, n, bitmap);
+  if (UNLIKELY(by_key) || (keys.bytes && are_few_keys(f, n))) return contains_each(f, keys, n, bitmap);
   besom_digest batch[HASH_BATCH];
   for (size_t i = 0; i < n; i += HASH_BATCH) {
     size_t some = n - i < HASH_BATCH ? n - i : HASH_BATCH;
@@ -89,6 +89,34 @@ static besom_status contains_keys(const besom_filter *f, struct key_array keys, 
   return BESOM_OK;
 }
 
+/* Calls that jump here need no stack frame for one key. */
+#define NOINLINE static __attribute__((noinline))
+
+NOINLINE besom_status contains_few_u64(const besom_filter *f, const uint64_t *keys, size_t n,
+                                       uint64_t *bitmap) {
+  uint64_t word = 0;
+  for (size_t i = 0; i < n; i++) word |= (uint64_t)f->queries->contains_u64(f, keys[i]) << i;
+  *bitmap = word;
+  return BESOM_OK;
+}
+
+NOINLINE besom_status contains_few_digests(const besom_filter *f, const besom_digest *digests,
+                                           size_t n, uint64_t *bitmap) {
+  uint64_t word = 0;
+  for (size_t i = 0; i < n; i++) word |= (uint64_t)f->queries->contains_digest(f, digests[i]) << i;
+  *bitmap = word;
+  return BESOM_OK;
+}
+
+NOINLINE besom_status contains_digests(const besom_filter *f, const besom_digest *digests, size_t n,
+                                       uint64_t *bitmap) {
+  struct reader r = besom__reader_enter(f);
+  r.filter->kind->query.contains_many(r.filter, digests, n, bitmap);
+  if (has_reports(r.filter)) besom__reports_deny(r.filter, digests, n, bitmap);
+  besom__reader_leave(r);
+  return BESOM_OK;
+}
+
 besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n,
                                  uint64_t *bitmap) {
   return contains_keys(f, (struct key_array){.bytes = keys}, n, bitmap);
@@ -96,15 +124,25 @@ besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys,
 
 besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n,
                                      uint64_t *bitmap) {
+  if (LIKELY(f && keys && bitmap)) {
+    if (n == 1) {
+      *bitmap = f->queries->contains_u64(f, *keys);
+      return BESOM_OK;
+    }
+    if (are_few_keys(f, n)) return contains_few_u64(f, keys, n, bitmap);
+  }
   return contains_keys(f, (struct key_array){.integers = keys}, n, bitmap);
 }
 
 besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests,
                                         size_t n, uint64_t *bitmap) {
-  if (!f || !bitmap || (!digests && n)) return answer_all_yes(n, bitmap);
-  struct reader r = besom__reader_enter(f);
-  r.filter->kind->query.contains_many(r.filter, digests, n, bitmap);
-  if (has_reports(r.filter)) besom__reports_deny(r.filter, digests, n, bitmap);
-  besom__reader_leave(r);
-  return BESOM_OK;
+  if (LIKELY(f && digests && bitmap)) {
+    if (n == 1) {
+      *bitmap = f->queries->contains_digest(f, *digests);
+      return BESOM_OK;
+    }
+    return are_few_keys(f, n) ? contains_few_digests(f, digests, n, bitmap)
+                              : contains_digests(f, digests, n, bitmap);
+  }
+  return n || !f || !bitmap ? answer_all_yes(n, bitmap) : BESOM_OK;
 }
