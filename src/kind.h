@@ -24,7 +24,7 @@
 #define MAX_EXPECTED_COPIES (UINT64_C(1) << 32) /* config.copies */
 
 /*
- * The hot public calls on one key. Each filter points at the form that fits it (filter_hot.c): a
+ * The hot public calls on one key, in one table each. Each filter points at the form that fits it (filter_hot.c): a
  * public call is one check and one jump. A kind may have forms of its own, which hash and search in
  * one function, specialised by hash, instruction set and width.
  */
@@ -38,6 +38,11 @@ struct insert_calls {
   besom_status (*insert)(besom_filter *f, const void *key, size_t len);
   besom_status (*insert_u64)(besom_filter *f, uint64_t key);
   besom_status (*insert_digest)(besom_filter *f, besom_digest d);
+};
+
+struct remove_calls {
+  besom_status (*remove)(besom_filter *f, const void *key, size_t len);
+  besom_status (*remove_digest)(besom_filter *f, besom_digest d);
 };
 
 enum exception_form { EXCEPTIONS_DEFAULT, EXCEPTIONS_SHORT, EXCEPTIONS_FULL };
@@ -67,6 +72,7 @@ struct filter_note {
 struct besom_filter {
   const struct query_calls *queries;
   const struct insert_calls *inserts;
+  const struct remove_calls *removes;
   const struct besom_kind *kind;
   struct snapshot_handle *snapshot; /* concurrent filters: points at the current table; else NULL */
   struct hasher hasher;
@@ -212,6 +218,7 @@ struct query_ops {
 /* Keys come and go. A kind may remove without inserting (yesno). */
 struct change_ops {
   const struct insert_calls *(*calls)(const besom_filter *f); /* optional, as in query_ops */
+  const struct remove_calls *(*remove_calls)(const besom_filter *f);
   besom_status (*insert)(besom_filter *f, besom_digest d);
   besom_status (*insert_many)(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
   /* Optional, for BESOM_SET: inserts a key, or those keys, that are answered no. */

@@ -78,40 +78,7 @@ besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *diges
   return leave(r, status);
 }
 
-/* -------------------------------------------------------------- remove and values */
-
-/* Of a filter with exceptions, which make keys absent. */
-static __attribute__((noinline)) besom_status remove_unreported(besom_filter *f, besom_digest d) {
-  return is_reported(f, d) ? BESOM_NOT_FOUND : f->kind->change->remove(f, d);
-}
-
-static __attribute__((noinline)) besom_status snapshot_remove(besom_filter *f, const void *key,
-                                                              size_t len) {
-  struct reader r;
-  besom_status status = besom__snapshot_enter_to_write(f, &r);
-  if (status != BESOM_OK) return status;
-  return leave(r, remove_unreported(r.filter, filter_digest_of(r, key, len)));
-}
-
-/* ENTER_TO_CHANGE_OWN, written out: a filter without a snapshot handle is not left. */
-besom_status besom_remove(besom_filter *f, const void *key, size_t len) {
-  if (UNLIKELY(!f)) return BESOM_INVALID;
-  if (UNLIKELY(f->is_set || !KIND_HAS(f->kind, change, remove))) return BESOM_UNSUPPORTED;
-  if (UNLIKELY(!key && len)) return BESOM_INVALID;
-  if (UNLIKELY(f->mapping)) return BESOM_READ_ONLY;
-  if (UNLIKELY(f->snapshot)) return snapshot_remove(f, key, len);
-  if (UNLIKELY(f->task)) return BESOM_BUSY;
-  besom_digest d = hash_bytes(&f->hasher, key, len);
-  return UNLIKELY(f->exceptions) ? remove_unreported(f, d) : f->kind->change->remove(f, d);
-}
-
-besom_status besom_remove_digest(besom_filter *f, besom_digest digest) {
-  struct reader r;
-  ENTER_TO_CHANGE_OWN(r, f, change, remove, true);
-  return leave(r, UNLIKELY(r.filter->exceptions)
-                      ? remove_unreported(r.filter, digest)
-                      : r.filter->kind->change->remove(r.filter, digest));
-}
+/* -------------------------------------------------------------- values */
 
 besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint64_t value) {
   struct reader r;

@@ -1,6 +1,6 @@
 /*
- * The hot calls on one key: queries and inserts. A filter points at one table of each (struct
- * query_calls, struct insert_calls in kind.h), chosen when the filter is made. So a public call
+ * The hot calls on one key: queries, inserts and removes. A filter points at one table of each
+ * (struct query_calls, insert_calls, remove_calls in kind.h), chosen when the filter is made. So a public call
  * has no branches for what the filter is: concurrent, mapped, busy, of which hash.
  */
 #include "api/snapshot.h"
@@ -39,6 +39,20 @@ besom_status besom_insert_u64(besom_filter *f, uint64_t key) {
 besom_status besom_insert_digest(besom_filter *f, besom_digest digest) {
   if (UNLIKELY(!f)) return BESOM_INVALID;
   return f->inserts->insert_digest(f, digest);
+}
+
+static bool can_remove(const besom_filter *f) {
+  return KIND_HAS(f->kind, change, remove) && !f->is_set;
+}
+
+besom_status besom_remove(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(!f || (!key && len))) return f && !can_remove(f) ? BESOM_UNSUPPORTED : BESOM_INVALID;
+  return f->removes->remove(f, key, len);
+}
+
+besom_status besom_remove_digest(besom_filter *f, besom_digest digest) {
+  if (UNLIKELY(!f)) return BESOM_INVALID;
+  return f->removes->remove_digest(f, digest);
 }
 
 /* -------------------------------------------------------------- queries of any kind */
@@ -386,6 +400,66 @@ static const struct insert_calls refusing_inserts = {
     .insert_digest = refuse_insert_digest,
 };
 
+/* -------------------------------------------------------------- removes of any kind */
+
+static besom_status general_remove(besom_filter *f, const void *key, size_t len) {
+  return f->kind->change->remove(f, hash_bytes(&f->hasher, key, len));
+}
+
+static besom_status general_remove_digest(besom_filter *f, besom_digest d) {
+  return f->kind->change->remove(f, d);
+}
+
+static const struct remove_calls general_removes = {general_remove, general_remove_digest};
+
+static besom_status snapshot_remove(besom_filter *f, const void *key, size_t len) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->removes->remove(r.filter, key, len);
+  besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_remove_digest(besom_filter *f, besom_digest d) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->removes->remove_digest(r.filter, d);
+  besom__reader_leave(r);
+  return status;
+}
+
+static const struct remove_calls snapshot_removes = {snapshot_remove, snapshot_remove_digest};
+
+/* Of filters with exceptions: a reported key is absent. */
+static besom_status reports_remove_digest(besom_filter *f, besom_digest d) {
+  return exceptions_deny(f->exceptions, d) ? BESOM_NOT_FOUND : f->kind->change->remove(f, d);
+}
+
+static besom_status reports_remove_key(besom_filter *f, const void *key, size_t len) {
+  return reports_remove_digest(f, hash_bytes(&f->hasher, key, len));
+}
+
+static const struct remove_calls reports_removes = {reports_remove_key, reports_remove_digest};
+
+static besom_status why_no_remove(const besom_filter *f) {
+  if (!can_remove(f)) return BESOM_UNSUPPORTED;
+  return f->mapping ? BESOM_READ_ONLY : BESOM_BUSY;
+}
+
+static besom_status refuse_remove(besom_filter *f, const void *key, size_t len) {
+  (void)key, (void)len;
+  return why_no_remove(f);
+}
+
+static besom_status refuse_remove_digest(besom_filter *f, besom_digest d) {
+  (void)d;
+  return why_no_remove(f);
+}
+
+static const struct remove_calls refusing_removes = {refuse_remove, refuse_remove_digest};
+
 /* -------------------------------------------------------------- choosing */
 
 static const struct query_calls *choose_queries(const besom_filter *f) {
@@ -404,11 +478,20 @@ static const struct insert_calls *choose_inserts(const besom_filter *f) {
   return own ? own : &general_inserts;
 }
 
+static const struct remove_calls *choose_removes(const besom_filter *f) {
+  if (!can_remove(f) || f->mapping || f->task) return &refusing_removes;
+  if (has_reports(f)) return &reports_removes;
+  const struct remove_calls *own =
+      f->kind->change->remove_calls ? f->kind->change->remove_calls(f) : NULL;
+  return own ? own : &general_removes;
+}
+
 void besom__choose_calls(besom_filter *f) {
   if (f->snapshot) return; /* set once, by besom__snapshot_calls: other threads are reading them */
   f->queries = choose_queries(f);
   f->base_queries = *f->queries;
   f->inserts = f->base_inserts = choose_inserts(f);
+  f->removes = choose_removes(f);
   if (!has_reports(f)) return;
   f->queries = f->domains.labels           ? &domain_reports_queries
                : f->hasher.id == HASH_XXH3 ? &reports_xxh3_queries
@@ -419,4 +502,5 @@ void besom__choose_calls(besom_filter *f) {
 void besom__snapshot_calls(besom_filter *f) {
   f->queries = &snapshot_queries;
   f->inserts = KIND_HAS(f->kind, change, insert) ? &snapshot_inserts : &refusing_inserts;
+  f->removes = can_remove(f) ? &snapshot_removes : &refusing_removes;
 }

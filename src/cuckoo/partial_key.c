@@ -83,6 +83,11 @@ const struct insert_calls *besom__partial_key_insert_calls(const besom_filter *f
   return calls ? &calls->inserts : NULL;
 }
 
+const struct remove_calls *besom__partial_key_remove_calls(const besom_filter *f) {
+  const struct partial_key_calls *calls = calls_with_hash(f);
+  return calls ? &calls->removes : NULL;
+}
+
 bool besom__partial_key_contains(const besom_filter *f, besom_digest d) {
   return const_partial_key(f)->calls->queries.contains_digest(f, d);
 }
@@ -327,6 +332,7 @@ besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in) {
 
 const struct change_ops besom__partial_key_change = {
     .calls = besom__partial_key_insert_calls,
+    .remove_calls = besom__partial_key_remove_calls,
     .insert = besom__partial_key_insert,
     .insert_many = besom__partial_key_insert_many,
     .insert_count = besom__partial_key_insert_count,

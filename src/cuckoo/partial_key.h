@@ -43,6 +43,7 @@ enum bucket_form {
 struct partial_key_calls {
   struct query_calls queries; /* contains and contains_u64 only for xxh3 */
   struct insert_calls inserts;
+  struct remove_calls removes;
   void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
   besom_status (*insert_many)(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
   besom_status (*put)(besom_filter *f, uint64_t fingerprint, uint64_t bucket);
@@ -145,6 +146,7 @@ besom_status besom__partial_key_build_like(besom_filter *f, const besom_filter *
 void besom__partial_key_destroy(besom_filter *f);
 const struct query_calls *besom__partial_key_query_calls(const besom_filter *f);
 const struct insert_calls *besom__partial_key_insert_calls(const besom_filter *f);
+const struct remove_calls *besom__partial_key_remove_calls(const besom_filter *f);
 bool besom__partial_key_contains(const besom_filter *f, besom_digest d);
 void besom__partial_key_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                       uint64_t *bitmap);

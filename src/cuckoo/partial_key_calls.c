@@ -217,6 +217,37 @@ static besom_status partial_key_insert_many(besom_filter *f, const besom_digest 
   return status;
 }
 
+/* ------------------------------------------------------------------ removes */
+
+/* From the first bucket that has it. No branch depends on which one that is. */
+ALWAYS_INLINE besom_status partial_key_take(besom_filter *f, besom_digest d) {
+  const struct partial_key *p = partial_key(f);
+  const struct cuckoo_table *t = &p->table;
+  if (FORM == WIDE) return besom__partial_key_remove(f, d);
+  struct partial_key_location at = partial_key_locate(p, d);
+  struct bucket home = bucket_at(t, at.bucket), other = bucket_at(t, at.alternate);
+  uint64_t wanted = at.fingerprint * t->lane_ones;
+  uint64_t found = some_zero_lane(t, lanes_of(home) ^ wanted),
+           elsewhere = some_zero_lane(t, lanes_of(other) ^ wanted);
+  if (UNLIKELY(!(found | elsewhere))) return BESOM_NOT_FOUND;
+  struct bucket from = {found ? home.at : other.at, found ? home.shift : other.shift};
+  unsigned top = trailing_zeros(found ? found : elsewhere);
+  store64(from.at, load64(from.at) ^ at.fingerprint << (top - (t->width - 1) + from.shift));
+  f->items--;
+  return BESOM_OK;
+}
+
+CALL besom_status partial_key_remove_digest(besom_filter *f, besom_digest d) {
+  return partial_key_take(f, d);
+}
+
+/* Integer keys have 8 bytes. */
+CALL besom_status partial_key_remove_key(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len != 8))
+    return f->removes->remove_digest(f, besom__xxh3_bytes(&f->hasher, key, len));
+  return partial_key_take(f, xxh3_u64(&f->hasher, load64(key)));
+}
+
 /* ------------------------------------------------------------------ the exported symbol */
 
 extern const struct partial_key_calls CALLS;
@@ -228,6 +259,8 @@ const struct partial_key_calls CALLS = {
     .inserts = {.insert = NOT_IN_READER(partial_key_insert),
                 .insert_u64 = NOT_IN_READER(partial_key_insert_u64),
                 .insert_digest = NOT_IN_READER(partial_key_insert_digest)},
+    .removes = {.remove = NOT_IN_READER(partial_key_remove_key),
+                .remove_digest = NOT_IN_READER(partial_key_remove_digest)},
     .contains_many = NOT_IN_READER(partial_key_contains_many),
     .insert_many = NOT_IN_READER(partial_key_insert_many),
     .put = NOT_IN_READER(partial_key_put),

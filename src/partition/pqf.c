@@ -98,6 +98,11 @@ static const struct insert_calls *pqf_insert_calls(const besom_filter *f) {
   return calls ? &calls->inserts : NULL;
 }
 
+static const struct remove_calls *pqf_remove_calls(const besom_filter *f) {
+  const struct pqf_calls *calls = pqf_hashing_calls(f);
+  return calls ? &calls->removes : NULL;
+}
+
 static struct pqf_place pqf_locate(const besom_filter *f, besom_digest d) {
   return pqf_place_of(const_pqf_of(f), const_pqf_of(f)->layout, d);
 }
@@ -125,7 +130,7 @@ static besom_status pqf_insert_many(besom_filter *f, const besom_digest *d, size
 }
 
 static besom_status pqf_remove(besom_filter *f, besom_digest d) {
-  return pqf_of(f)->calls->take(f, d);
+  return pqf_of(f)->calls->removes.remove_digest(f, d);
 }
 
 static uint64_t pqf_count_at(const struct pqf *p, struct pqf_place at) {
@@ -437,6 +442,7 @@ const struct besom_kind besom__pqf = {
               .count = pqf_count,
               .prefix_bits = pqf_prefix_bits},
     .change = &(const struct change_ops){.calls = pqf_insert_calls,
+                                         .remove_calls = pqf_remove_calls,
                                          .insert = pqf_insert,
                                          .insert_many = pqf_insert_many,
                                          .insert_count = pqf_insert_count,

@@ -58,11 +58,11 @@ struct pqf_place {
 struct pqf_calls {
   struct query_calls queries; /* contains and contains_u64 only for xxh3 */
   struct insert_calls inserts;
+  struct remove_calls removes;
   void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
   besom_status (*insert_many)(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
   bool (*has)(const besom_filter *f, struct pqf_place at);
   besom_status (*put)(besom_filter *f, struct pqf_place at);
-  besom_status (*take)(besom_filter *f, besom_digest d);
 };
 
 struct pqf {

@@ -315,8 +315,15 @@ CALL besom_status pqf_insert_bytes(besom_filter *f, const void *key, size_t len)
   static besom_status LAYOUT_NAME(pqf_put, i)(besom_filter * f, struct pqf_place at) {         \
     return pqf_put_at(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), at);                \
   }                                                                                            \
-  static besom_status LAYOUT_NAME(pqf_take, i)(besom_filter * f, besom_digest d) {             \
+  CALL besom_status LAYOUT_NAME(pqf_take, i)(besom_filter * f, besom_digest d) {               \
     return pqf_take_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), d);            \
+  }                                                                                            \
+  CALL besom_status LAYOUT_NAME(pqf_remove_key, i)(besom_filter * f, const void *key,          \
+                                                   size_t len) {                               \
+    if (UNLIKELY(len != 8))                                                                    \
+      return f->removes->remove_digest(f, besom__xxh3_bytes(&f->hasher, key, len));            \
+    return pqf_take_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i),                \
+                           xxh3_u64(&f->hasher, load64(key)));                                 \
   }
 
 #define TABLE_OF_LAYOUT(i)                                                                        \
@@ -327,10 +334,11 @@ CALL besom_status pqf_insert_bytes(besom_filter *f, const void *key, size_t len)
     .inserts = {.insert = NOT_IN_READER(pqf_insert_bytes),                                        \
                 .insert_u64 = NOT_IN_READER(LAYOUT_NAME(pqf_insert_u64, i)),                      \
                 .insert_digest = NOT_IN_READER(LAYOUT_NAME(pqf_insert_digest, i))},               \
+    .removes = {.remove = NOT_IN_READER(LAYOUT_NAME(pqf_remove_key, i)),                          \
+                .remove_digest = NOT_IN_READER(LAYOUT_NAME(pqf_take, i))},                        \
     .contains_many = NOT_IN_READER(LAYOUT_NAME(pqf_contains_many, i)),                            \
     .insert_many = NOT_IN_READER(LAYOUT_NAME(pqf_insert_many, i)),                                \
     .has = NOT_IN_READER(LAYOUT_NAME(pqf_has, i)), .put = NOT_IN_READER(LAYOUT_NAME(pqf_put, i)), \
-    .take = NOT_IN_READER(LAYOUT_NAME(pqf_take, i)),                                              \
   }
 
 CALLS_OF_LAYOUT(0)

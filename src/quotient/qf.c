@@ -177,6 +177,7 @@ const struct besom_kind besom__qf = {
               .prefix_bits = besom__quotient_prefix_bits,
               .count = qf_count},
     .change = &(const struct change_ops){.calls = qf_insert_calls,
+                                         .remove_calls = besom__quotient_remove_calls,
                                          .insert = qf_insert,
                                          .insert_many = qf_insert_many,
                                          .insert_count = qf_insert_count,

@@ -12,6 +12,7 @@
 
 #include "quotient/aqf/aqf.h"
 #include "quotient/table/block_insert.h"
+#include "quotient/table/block_remove.h"
 #include "quotient/table/table_variant.h"
 
 #define NOINLINE static __attribute__((noinline))
@@ -187,6 +188,36 @@ CALL besom_status aqf_insert_digest(besom_filter *f, besom_digest d) {
   return aqf_add(f, d);
 }
 
+/* ------------------------------------------------------------------ removes */
+
+/* For runs and shifts that leave the block, and for fingerprints of several slots. */
+NOINLINE besom_status quotient_call_remove_far(besom_filter *f, besom_digest d) {
+  return f->kind->change->remove(f, d);
+}
+
+ALWAYS_INLINE besom_status quotient_call_take(besom_filter *f, besom_digest d) {
+  struct qtable *t = &quotient_filter(f)->table;
+  unsigned width = WIDTH(t);
+  struct qtable plain = with_constant_offsets(t, width);
+  plain.further_slots = t->further_slots;
+  enum answer removed = remove_in_block(&plain, address_of(d, t->slots), width);
+  if (UNLIKELY(removed == ANSWER_MAYBE)) return quotient_call_remove_far(f, d);
+  if (UNLIKELY(removed == ANSWER_NO)) return BESOM_NOT_FOUND;
+  t->used--;
+  f->items--;
+  return BESOM_OK;
+}
+
+CALL besom_status quotient_call_remove_digest(besom_filter *f, besom_digest d) {
+  return quotient_call_take(f, d);
+}
+
+/* Integer keys have 8 bytes. */
+CALL besom_status quotient_call_remove(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len != 8)) return f->kind->change->remove(f, besom__xxh3_bytes(&f->hasher, key, len));
+  return quotient_call_take(f, xxh3_u64(&f->hasher, load64(key)));
+}
+
 /* ------------------------------------------------------------------ the exported symbol */
 
 #define CALLS_NAME JOIN(JOIN(besom__quotient_calls, BESOM_ISA), BESOM_WIDTH)
@@ -206,4 +237,5 @@ const struct quotient_calls CALLS_NAME = {
     .aqf_inserts = {.insert = aqf_insert_key,
                     .insert_u64 = aqf_insert_u64,
                     .insert_digest = aqf_insert_digest},
+    .removes = {.remove = quotient_call_remove, .remove_digest = quotient_call_remove_digest},
 };

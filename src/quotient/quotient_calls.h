@@ -11,6 +11,7 @@
 struct quotient_calls {
   struct query_calls qf_queries, aqf_queries;
   struct insert_calls qf_inserts, aqf_inserts;
+  struct remove_calls removes;
 };
 
 /*
@@ -19,5 +20,7 @@ struct quotient_calls {
  */
 const struct quotient_calls *besom__calls_to_query(const besom_filter *f);
 const struct quotient_calls *besom__calls_to_insert(const besom_filter *f);
+/* The operation remove_calls of both kinds. */
+const struct remove_calls *besom__quotient_remove_calls(const besom_filter *f);
 
 #endif

@@ -54,6 +54,11 @@ const struct quotient_calls *besom__calls_to_insert(const besom_filter *f) {
   return t->has_heads && !t->value_bits ? besom__calls_to_query(f) : NULL;
 }
 
+const struct remove_calls *besom__quotient_remove_calls(const besom_filter *f) {
+  const struct quotient_calls *calls = besom__calls_to_insert(f);
+  return calls ? &calls->removes : NULL;
+}
+
 void besom__quotient_prefetch(const besom_filter *f, besom_digest d) {
   const struct qtable *t = &const_quotient_filter(f)->table;
   (void)target_prefetched(t, d, false, t->width);

@@ -536,6 +536,7 @@ const struct besom_kind besom__aqf = {
               .count = besom__aqf_count,
               .get_value = besom__aqf_get_value},
     .change = &(const struct change_ops){.calls = aqf_insert_calls,
+                                         .remove_calls = besom__quotient_remove_calls,
                                          .insert = aqf_insert,
                                          .insert_many = aqf_insert_many,
                                          .insert_absent = aqf_insert_absent,

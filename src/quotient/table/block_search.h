@@ -84,6 +84,20 @@ ALWAYS_INLINE uint64_t heads_that_matter(const struct qtable *t, const uint8_t *
 }
 
 /*
+ * Whether the slots with the remainder, *matches, hold fingerprints of it: *matches become those.
+ * MAYBE if one of them has several slots.
+ */
+ALWAYS_INLINE enum answer single_slots(const struct qtable *t, const uint8_t *block,
+                                       uint64_t *matches) {
+  if (t->further_slots) {
+    uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
+    *matches &= heads;
+    if (UNLIKELY(*matches & ~last)) return ANSWER_MAYBE;
+  }
+  return *matches ? ANSWER_YES : ANSWER_NO;
+}
+
+/*
  * The answer of the fingerprint in slots i .. last of a block; MAYBE if its further slots are in
  * the next block or do not fit into a word.
  */

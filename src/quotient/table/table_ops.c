@@ -436,20 +436,6 @@ struct minirun {
   struct run run;
 };
 
-/*
- * Whether the slots with the remainder, *matches, hold fingerprints of it: *matches become those.
- * MAYBE if one of them has several slots.
- */
-ALWAYS_INLINE enum answer single_slots(const struct qtable *t, const uint8_t *block,
-                                       uint64_t *matches) {
-  if (t->further_slots) {
-    uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
-    *matches &= heads;
-    if (UNLIKELY(*matches & ~last)) return ANSWER_MAYBE;
-  }
-  return *matches ? ANSWER_YES : ANSWER_NO;
-}
-
 /* For runs that leave their block. */
 static __attribute__((noinline)) struct minirun find_minirun_far(const struct qtable *t,
                                                                  struct target at) {

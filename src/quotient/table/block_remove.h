@@ -1,0 +1,77 @@
+/*
+ * Removes that change only one block of the quotient table. Inline: quotient_calls.c compiles it
+ * per instruction set and width.
+ */
+#ifndef BESOM_QUOTIENT_BLOCK_REMOVE_H
+#define BESOM_QUOTIENT_BLOCK_REMOVE_H
+
+#include "quotient/table/block_search.h"
+#include "quotient/table/slot_shift.h"
+
+/*
+ * Bytes lo+1 .. hi of a row that is not in the last block move down by one, and byte hi becomes 0:
+ * the 32 bytes after it may be read and written again.
+ */
+ALWAYS_INLINE void pull_byte_before_last_block(uint8_t *row, unsigned lo, unsigned hi) {
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+  if (LIKELY(hi - lo <= 32)) {
+    __m256i moved = load256_shared(row + lo + 1), after = load256_shared(row + hi);
+    store256_shared(row + lo, moved);
+    store256_shared(row + hi, after);
+    store8_shared(row + hi, 0);
+    return;
+  }
+#endif
+  move_bytes_down(row, lo, hi);
+  store8_shared(row + hi, 0);
+}
+
+/*
+ * The last slot of the cluster that a slot, `from` as a bit, is in, as a bit; 0 if the cluster
+ * does not end in the block (cluster_end_from).
+ */
+ALWAYS_INLINE uint64_t last_of_cluster(const uint8_t *block, uint64_t occupied, uint64_t ends,
+                                       uint64_t from) {
+  uint64_t own = bits_from_any(block_offset(block)); /* what earlier runs do not reach */
+  uint64_t after = equal_ranks(occupied, ends & own) & own & (0 - from - from);
+  return lowest_bit(after) >> 1;
+}
+
+/* Bits of `moved`, from the removed slot to the last one, without the first: down by one. */
+ALWAYS_INLINE uint64_t pulled(uint64_t word, uint64_t moved) {
+  return (word & ~moved) | ((word & moved) >> 1 & moved);
+}
+
+/*
+ * Removes the last fingerprint with this remainder, in a table with heads and without values. NO:
+ * there is none. MAYBE: nothing has changed, because a fingerprint has several slots, or other
+ * blocks are needed.
+ */
+ALWAYS_INLINE enum answer remove_in_block(const struct qtable *t, struct address a,
+                                          unsigned width) {
+  uint8_t *block = block_at(t, a.quotient / 64);
+  unsigned i = a.quotient % 64;
+  uint64_t run = run_from_quotient(t, block, i), remainder = remainder_of(a, width);
+  if (UNLIKELY(run & FAR_SLOTS)) return ANSWER_MAYBE;
+  uint64_t matches = (uint64_t)(slots_equal_32(t, block, i, remainder, width) & run) << i;
+  enum answer found = single_slots(t, block, &matches);
+  if (UNLIKELY(found != ANSWER_YES)) return found;
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), ends = block_word(t, block, WORD_END);
+  unsigned lo = 63 - leading_zeros(matches);
+  uint64_t slot = UINT64_C(1) << lo, last = last_of_cluster(block, occupied, ends, slot);
+  if (!last) return ANSWER_MAYBE;
+  /* An empty run is not occupied. If its last slot goes, the one before ends the run. */
+  uint64_t slots = run << i, alone = slots == slot, moved = last | (last - slot);
+  uint64_t earlier = alone ? 0 : (ends & slot) >> 1;
+  set_block_word(t, block, WORD_OCCUPIED, occupied & ~(alone << i));
+  set_block_word(t, block, WORD_END, pulled(ends, moved) | earlier);
+  uint8_t *planes = block + t->remainders_at, *heads = block + t->heads_at;
+  for (unsigned j = 0; j < width / 8; j++)
+    pull_byte_before_last_block(planes + 8 * (width % 8) + 64 * j, lo, trailing_zeros(last));
+  for (unsigned j = 0; j < width % 8; j++)
+    store64_shared(planes + 8 * j, pulled(load64_shared(planes + 8 * j), moved));
+  store64_shared(heads, pulled(load64_shared(heads), moved));
+  return ANSWER_YES;
+}
+
+#endif
