@@ -10,83 +10,64 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "besom_fixes.h"
 #include "fail.h"
-#include "lists/list_format.h"
+#include "files.h"
 
 static const char fixes_mark[] = "besom-fixes-1 ";
+static const char not_own[] =
+    "%s: fixes must be a file of yours or of root that nobody else can write";
 
-/* Who can write this file decides what is answered no. */
+/* As besom_fixes_open does, of a file that is written. */
 static void refuse_others(int fd, const char *path) {
   struct stat st;
   if (fstat(fd, &st) != 0) fail("%s: %s", path, strerror(errno));
   if (!S_ISREG(st.st_mode) || (st.st_uid != geteuid() && st.st_uid != 0) ||
       st.st_mode & (S_IWGRP | S_IWOTH))
-    fail("%s: fixes must be a file of yours or of root that nobody else can write", path);
+    fail(not_own, path);
 }
 
-/* The first line: the mark, the version, " name=" and the name. */
-static bool fixes_head_parse(const char *line, fixes_of *of) {
-  if (strncmp(line, fixes_mark, sizeof fixes_mark - 1) != 0) return false;
-  const char *version = line + sizeof fixes_mark - 1, *end = strstr(version, " name=");
-  if (!end || (size_t)(end - version) >= sizeof of->version) return false;
-  const char *name = end + strlen(" name=");
-  if (strlen(name) >= sizeof of->name) return false;
-  memcpy(of->version, version, (size_t)(end - version));
-  of->version[end - version] = 0;
-  memcpy(of->name, name, strlen(name) + 1);
-  return true;
-}
-
-/* Returns whether the fixes are for this version. */
-static bool fixes_head_check(const char *path, const char *line, const fixes_of *of) {
-  fixes_of found;
-  if (!fixes_head_parse(line, &found))
-    fail("%s: not a file of fixes: besom fix --fixes writes them", path);
-  if (strcmp(found.version, of->version) == 0) return true;
-  if (strcmp(found.name, of->name) != 0)
-    fail("%s: the fixes of '%s', and the list is '%s': each list needs a file of its own", path,
-         found.name, of->name);
-  return false;
+/* The text of a file that cannot be read names the wrong line. */
+static void fail_at_line(const char *path) {
+  size_t line = 1;
+  besom_fixes *unused = NULL;
+  file_bytes text = file_read(path);
+  if (besom_fixes_parse(text.data, text.len, &line, &unused) == BESOM_OK)
+    fail("%s: it was changed meanwhile", path);
+  const char *at = (const char *)text.data, *end = at + text.len;
+  bool marked = text.len >= sizeof fixes_mark && memcmp(at, fixes_mark, sizeof fixes_mark - 1) == 0;
+  if (line == 1 && marked && !memchr(at, '\n', text.len))
+    fail("%s: its first line is not complete: delete it", path);
+  if (line == 1) fail("%s: not a file of fixes: besom fix --fixes writes them", path);
+  for (size_t i = 1; i < line; i++) at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+  end = memchr(at, '\n', (size_t)(end - at));
+  fail("%s: '%.*s' is not a date, a tab and a key", path, (int)(end - at), at);
 }
 
 /* Reads up to the last line that is complete: an interrupted run may have begun another one. */
-static key_index *fixes_lines(FILE *in, const char *path, const fixes_of *of, bool *fits,
-                              off_t *end) {
+static key_index *fixes_of_file(const char *path, const fixes_of *of, bool *fits, size_t *end) {
+  besom_fixes *fixes;
+  besom_fixes_information info;
+  besom_status status = besom_fixes_open(path, NULL, &fixes);
+  if (status == BESOM_IO && errno == EPERM) fail(not_own, path);
+  if (status == BESOM_IO) fail("%s: %s", path, strerror(errno));
+  if (status == BESOM_CORRUPT) fail_at_line(path);
+  check(status, "%s", path);
+  besom_fixes_info(fixes, &info);
+  *end = info.bytes;
+  *fits = !info.bytes || strcmp(info.version, of->version) == 0; /* or an empty file */
+  if (!*fits && strcmp(info.name, of->name) != 0)
+    fail("%s: the fixes of '%s', and the list is '%s': each list needs a file of its own", path,
+         info.name, of->name);
   key_index *keys = key_index_create();
-  char *line = NULL;
-  size_t allocated = 0;
-  ssize_t len;
-  *fits = true; /* an empty file */
-  for (*end = 0; (len = getline(&line, &allocated, in)) > 0; *end += len) {
-    bool complete = line[len - 1] == '\n';
-    if (complete) line[len - 1] = 0;
-    if (!*end) {
-      *fits = fixes_head_check(path, line, of);
-      if (complete) continue;
-      fail("%s: its first line is not complete: delete it", path);
-    }
-    if (!complete) break;
-    besom_bytes key;
-    if (!fixes_line((besom_bytes){line, (size_t)len - 1}, &key))
-      fail("%s: '%s' is not a date, a tab and a key", path, line);
-    key_index_add(keys, key);
-  }
-  if (ferror(in)) fail("%s: %s", path, strerror(errno));
-  free(line);
+  for (size_t i = 0; i < info.keys; i++) key_index_add(keys, besom_fixes_key(fixes, i));
+  besom_fixes_close(fixes);
   return keys;
 }
 
 key_index *fixes_read(const char *path, const fixes_of *of, bool *fits) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe */
-  if (fd < 0) fail("%s: %s", path, strerror(errno));
-  refuse_others(fd, path);
-  FILE *in = fdopen(fd, "r");
-  if (!in) fail("%s: %s", path, strerror(errno));
-  off_t end;
-  key_index *keys = fixes_lines(in, path, of, fits, &end);
-  /* analysis: nullPointerRedundantCheck: fail does not return */
-  fclose(in);
-  return keys;
+  size_t end;
+  return fixes_of_file(path, of, fits, &end);
 }
 
 /* ------------------------------------------------------------------ adding */
@@ -118,10 +99,9 @@ static FILE *fixes_open(const char *path) {
 FILE *fixes_append(const char *path, const fixes_of *of, bool *is_moved) {
   FILE *out = fixes_open(path);
   bool fits;
-  off_t end;
-  rewind(out);
-  key_index_free(fixes_lines(out, path, of, &fits, &end));
-  if (ftruncate(fileno(out), end) != 0 || fseek(out, 0, SEEK_END) != 0)
+  size_t end;
+  key_index_free(fixes_of_file(path, of, &fits, &end));
+  if (ftruncate(fileno(out), (off_t)end) != 0 || fseek(out, 0, SEEK_END) != 0)
     fail("%s: %s", path, strerror(errno));
   *is_moved = !fits;
   if (!fits) {

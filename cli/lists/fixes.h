@@ -9,12 +9,13 @@
 
 #include <stdio.h>
 
+#include "besom_fixes.h"
 #include "lists/key_index.h"
 
 /* What fixes are made for. */
-enum { FIXES_VERSION_BYTES = 80, FIXES_NAME_BYTES = 256 };
+enum { FIXES_NAME_BYTES = 256 };
 typedef struct fixes_of {
-  char version[FIXES_VERSION_BYTES]; /* one word: a checksum or a sequence number */
+  char version[BESOM_FIXES_VERSION_BYTES]; /* one word: a checksum or a sequence number */
   char name[FIXES_NAME_BYTES];
 } fixes_of;
 

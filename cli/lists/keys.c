@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bar.h"
+#include "besom_fixes.h"
 #include "fail.h"
 #include "lists/domains.h"
 #include "lists/input.h"
@@ -182,7 +183,7 @@ static size_t take_lines(key_reader *r, besom_bytes *keys) {
 static size_t take_fixes(key_reader *r, besom_bytes *keys) {
   size_t n = take_lines(r, keys), kept = 0;
   for (size_t i = 0; i < n; i++) {
-    if (!fixes_line(keys[i], &keys[kept])) continue;
+    if (!besom_fixes_line(keys[i], &keys[kept])) continue;
     r->lines[kept++] = r->lines[i];
   }
   return kept;

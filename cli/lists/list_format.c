@@ -137,17 +137,6 @@ line_kind adblock_line(text_part line, besom_bytes *name) {
   return LINE_NAMES;
 }
 
-bool fixes_line(besom_bytes line, besom_bytes *key) {
-  static const char day[] = "0000-00-00\t";
-  const char *at = line.data;
-  size_t before = sizeof day - 1;
-  if (line.len <= before) return false;
-  for (size_t i = 0; i < before; i++)
-    if (day[i] == '0' ? at[i] < '0' || at[i] > '9' : at[i] != day[i]) return false;
-  *key = (besom_bytes){at + before, line.len - before};
-  return true;
-}
-
 /* ------------------------------------------------------------------ CSV */
 
 csv_status csv_record(text_part text, bool at_end, size_t *len, size_t *next, size_t *lines) {

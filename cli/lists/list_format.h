@@ -39,9 +39,6 @@ bool hosts_name(text_part *line, besom_bytes *name);
  */
 line_kind adblock_line(text_part line, besom_bytes *name);
 
-/* A line of a file of fixes (fixes.h): a date, a tab, the key. False if it is none. */
-bool fixes_line(besom_bytes line, besom_bytes *key);
-
 /* ------------------------------------------------------------------ CSV (RFC 4180) */
 
 /*

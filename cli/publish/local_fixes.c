@@ -1,9 +1,11 @@
 #include "publish/local_fixes.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "besom_fixes.h"
 #include "fail.h"
 #include "signed/trust.h"
 
@@ -44,11 +46,9 @@ static void file_name(const char *path, char name[FIXES_NAME_BYTES]) {
 
 fixes_of fixes_of_list(const char *path) {
   fixes_of of;
-  char sum[SHA256_TEXT];
-  file_bytes bytes = file_read(path);
-  sha256_text(&bytes, sum);
-  free(bytes.data);
-  snprintf(of.version, sizeof of.version, "sha256=%s", sum);
+  besom_status status = besom_fixes_version(path, of.version);
+  if (status == BESOM_IO) fail("%s: %s", path, strerror(errno));
+  check(status, "%s", path);
   if (!signed_name(path, of.name)) file_name(path, of.name);
   return of;
 }

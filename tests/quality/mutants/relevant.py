@@ -39,7 +39,7 @@ MAP = (
     ("*/aqf_concurrent.c", CONCURRENT + laws("aqf")),
     ("*/aqf_sync.*", CONCURRENT + laws("aqf")),
     ("*/qf.c", TABLES + CONCURRENT + laws("qf")),
-    ("src/published/*", ["set_reader"]),
+    ("src/published/*", ["set_reader", "fixes"]),
     ("src/partition/*", ["pqf", *laws("pqf")]),
     ("src/quotient/packed/*", ["packed"]),
     ("src/quotient/*", TABLES + ADAPTIVE + CONCURRENT + ["yesno_dynamic", "static_sets"] +
