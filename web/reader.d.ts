@@ -27,6 +27,11 @@ export interface Trust {
 }
 
 export interface OpenOptions extends Trust {
+  /**
+   * A file of `besom fix LIST --fixes FILE`: its keys are answered no.
+   * IncompatibleError: it is for other bytes of the list.
+   */
+  fixes?: Source;
   /** An instance of its own, whose memory returns to the system after free. */
   isolated?: boolean;
 }
@@ -71,6 +76,10 @@ export class Filter {
   /** Frees the memory; later calls throw FreedError. */
   free(): void;
   readonly freed: boolean;
+  /** Whether fixes are applied. A patch ends that, and an insert: they were for the list as it was. */
+  readonly fixed: boolean;
+  /** Ends the fixes: has is the answer of the list again. */
+  closeFixes(): void;
   readonly stats: ReaderStats;
   /** null, unless it was opened with a signature. */
   readonly signed: Signed | null;

@@ -23,7 +23,8 @@ static PyMethodDef functions[] = {
 static int execute(PyObject *module) {
   struct module_state *state = PyModule_GetState(module);
   if (besom__py_add_errors(module, state) || besom__py_add_filter(module, state) ||
-      besom__py_add_guard(module, state) || besom__py_add_published_set(module))
+      besom__py_add_guard(module, state) || besom__py_add_published_set(module) ||
+      besom__py_add_fixes(module))
     return -1;
   return 0;
 }

@@ -36,6 +36,7 @@ int besom__py_add_errors(PyObject *module, struct module_state *state);
 int besom__py_add_filter(PyObject *module, struct module_state *state);
 int besom__py_add_guard(PyObject *module, struct module_state *state);
 int besom__py_add_published_set(PyObject *module);
+int besom__py_add_fixes(PyObject *module);
 
 /* The functions of the module that are in other files. */
 PyObject *besom__py_build(PyObject *module, PyObject *args);

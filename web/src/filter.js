@@ -191,9 +191,10 @@ export class Filter extends Reader {
     return this.#change('not reported', 'besom_adapt', key, EVICTED) === OK;
   }
 
-  /** Adds a key. FullError: no room. */
+  /** Adds a key. FullError: no room. It ends the fixes of open: they say that keys are absent. */
   insert(key) {
     this.#change('not inserted', 'besom_insert', key, OK);
+    this.closeFixes();
   }
 
   /** Removes a member. Returns false if there is no such key. */

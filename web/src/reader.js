@@ -6,12 +6,15 @@ import {
 import { MAX_SIZE, bytesOf } from './heap.js';
 import { KeyWriter, forPackedParts, isPacked } from './packing.js';
 import { newHeap, platform, sharedHeap } from './module.js';
-import { verifyList, verifyPatch } from './signature.js';
+import { sha256, verifyList, verifyPatch } from './signature.js';
 
 const entryDecoder = new TextDecoder();
 
 const registry = new FinalizationRegistry(({ heap, at }) => {
   if (!heap.poisoned) heap.call('besom_free', at);
+});
+const fixesRegistry = new FinalizationRegistry(({ heap, at }) => {
+  if (!heap.poisoned) heap.call('besom_fixes_close', at);
 });
 
 /** Options that only a verified list has: without a public key they are refused, not ignored. */
@@ -60,6 +63,7 @@ export class Reader {
   #heap;
   #at = 0;
   #contains;
+  #fixes = 0; // of the caller, beside the list
   #names = null; // of the values of a map, when they are needed
   #patches = Promise.resolve(); // the last call of patch
 
@@ -76,10 +80,12 @@ export class Reader {
 
   /**
    * Opens a saved filter: bytes, a Blob, a Response, or a URL, which is fetched. options:
-   * signature, publicKey, name, sequence: see patch. isolated: an instance of its own.
+   * signature, publicKey, name, sequence: see patch. fixes: a file of `besom fix --fixes` for these
+   * bytes, whose keys are answered no. isolated: an instance of its own.
    */
   static async open(source, options = {}) {
     let bytes = await bytesFrom(source), signed = null;
+    if (options.fixes !== undefined) bytes = new Uint8Array(bytes);
     if (TRUST.some((name) => options[name] !== undefined)) {
       bytes = new Uint8Array(bytes); // a copy: the caller may change its own. (Buffer's slice is none)
       const signature = await signatureFrom(options.signature);
@@ -87,9 +93,46 @@ export class Reader {
       signed.publicKey = options.publicKey;
     }
     const heap = await (options.isolated ? newHeap() : sharedHeap());
+    const fixes = options.fixes === undefined ? null : await fixesFor(options.fixes, bytes);
     const filter = new this(heap, load(heap, bytes, this.inPlace), signed);
     filter.opened = true;
+    if (fixes) filter.#openFixes(fixes);
     return filter;
+  }
+
+  /** The fixes must be for the version that the checksum says. */
+  #openFixes({ text, version }) {
+    const heap = this.#heap;
+    try {
+      const at = heap.with(text.length, (memory) => {
+        heap.u8.set(text, memory);
+        heap.check('the fixes', 'besom_fixes_parse', memory, text.length, 0, heap.out);
+        return heap.view.getUint32(heap.out, true);
+      });
+      this.#fixes = at;
+      fixesRegistry.register(this, { heap, at }, this);
+      const found = heap.string(heap.call('besom_web_fixes_version', at));
+      if (found !== '' && found !== version)
+        throw new IncompatibleError('the fixes are for another version of the list: if their keys ' +
+          'are still absent, besom fix --again applies them again', 'INCOMPATIBLE');
+    } catch (error) {
+      this.free();
+      throw error;
+    }
+  }
+
+  /** Ends the fixes: has(key) is the answer of the list again. */
+  closeFixes() {
+    const at = this.#fixes;
+    this.#fixes = 0;
+    if (at === 0) return;
+    fixesRegistry.unregister(this);
+    if (!this.#heap.poisoned) this.#heap.call('besom_fixes_close', at);
+  }
+
+  /** Whether fixes of the caller are applied. A patch ends that: they were for the list before it. */
+  get fixed() {
+    return this.#fixes !== 0;
   }
 
   /** Whether open uses the bytes of the file where they are, read-only. */
@@ -118,12 +161,14 @@ export class Reader {
 
   /** Replaces the filter, atomically. */
   replace(at) {
+    this.closeFixes();
     this.#drop();
     this.#take(at);
   }
 
   /** Frees the memory. Later calls throw FreedError; a second free does nothing. */
   free() {
+    this.closeFixes();
     this.#drop();
   }
 
@@ -139,6 +184,8 @@ export class Reader {
     if (at === 0 || heap.poisoned) this.#refuse();
     const length = heap.writeKey(key);
     try {
+      if (this.#fixes !== 0)
+        return heap.exports.besom_fixes_contains(this.#fixes, at, heap.keyAt, length) !== 0;
       return this.#contains(at, heap.keyAt, length) !== 0;
     } catch (error) {
       throw heap.afterQuery(error);
@@ -156,7 +203,7 @@ export class Reader {
     const length = heap.writeKey(name);
     let from;
     try {
-      from = heap.exports.besom_web_domain_entry(at, heap.keyAt, length);
+      from = heap.exports.besom_web_domain_entry(at, this.#fixes, heap.keyAt, length);
     } catch (error) {
       throw heap.afterQuery(error);
     }
@@ -189,6 +236,13 @@ export class Reader {
     throw this.#at === 0 ? new FreedError('the filter was freed', 'FREED') : this.#heap.trapError();
   }
 
+  /** this.at for every part: an iterable may have freed the filter. */
+  #ask(bytes, length, offsets, n, to) {
+    const heap = this.#heap;
+    heap.check('hasMany', 'besom_web_contains_packed', this.at, bytes, length, offsets, n, to);
+    if (this.#fixes !== 0) heap.call('besom_web_apply_fixes', this.#fixes, this.at, bytes, offsets, n, to);
+  }
+
   /**
    * has for many keys: an iterable, or packed keys { bytes, offsets }. Returns a Uint8Array of 1
    * (maybe) and 0 (certainly not).
@@ -199,15 +253,14 @@ export class Reader {
     if (isPacked(keys)) {
       const answers = new Uint8Array(Math.max(0, keys.offsets.length - 1));
       forPackedParts(heap, keys, (bytes, length, offsets, n, to, first) => {
-        heap.check('hasMany', 'besom_web_contains_packed', this.at, bytes, length, offsets, n, to);
+        this.#ask(bytes, length, offsets, n, to);
         answers.set(heap.u8.subarray(to, to + n), first);
       });
       return answers;
     }
     const parts = [];
     const writer = new KeyWriter(heap, (bytes, length, offsets, n, to) => {
-      // this.at for every part: the iterable may have freed the filter.
-      heap.check('hasMany', 'besom_web_contains_packed', this.at, bytes, length, offsets, n, to);
+      this.#ask(bytes, length, offsets, n, to);
       parts.push(heap.u8.slice(to, to + n));
     });
     try {
@@ -337,6 +390,12 @@ export class Reader {
 }
 
 if (Symbol.dispose) Reader.prototype[Symbol.dispose] = Reader.prototype.free;
+
+/** The bytes of a file of fixes, and the version that it must be for. */
+async function fixesFor(source, list) {
+  const text = new Uint8Array(await bytesFrom(source));
+  return { text, version: `sha256=${await sha256(platform.crypto, list)}` };
+}
 
 async function signatureFrom(signature) {
   if (signature === undefined)

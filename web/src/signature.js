@@ -95,7 +95,8 @@ function verify(crypto, key, signature, data) {
   return crypto.subtle.verify({ name: 'Ed25519' }, key, signature, data);
 }
 
-async function sha256(crypto, bytes) {
+/** The checksum of bytes, in hex. */
+export async function sha256(crypto, bytes) {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return Array.from(digest, (x) => x.toString(16).padStart(2, '0')).join('');
 }

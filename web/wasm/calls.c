@@ -93,10 +93,28 @@ besom_status besom_web_contains_packed(const besom_filter *f, const uint8_t *byt
 
 /* Where the entry begins that answers a name of a list of domains; -1 if it is answered no. */
 WEB_EXPORT("besom_web_domain_entry")
-int32_t besom_web_domain_entry(const besom_filter *f, const uint8_t *name, size_t len) {
+int32_t besom_web_domain_entry(const besom_filter *f, const besom_fixes *fixes, const uint8_t *name,
+                               size_t len) {
   besom_bytes entry;
-  if (!besom_domain_contains(f, name, len, &entry)) return -1;
+  if (!besom_fixes_domain_contains(fixes, f, name, len, &entry)) return -1;
   return (int32_t)((const uint8_t *)entry.data - name);
+}
+
+/* ------------------------------------------------------------------ fixes */
+
+WEB_EXPORT("besom_web_apply_fixes")
+void besom_web_apply_fixes(const besom_fixes *fixes, const besom_filter *f, const uint8_t *bytes,
+                           const uint32_t *offsets, size_t n, uint8_t *answers) {
+  for (size_t i = 0; i < n; i++)
+    if (answers[i])
+      answers[i] = besom_fixes_contains(fixes, f, bytes + offsets[i], offsets[i + 1] - offsets[i]);
+}
+
+WEB_EXPORT("besom_web_fixes_version")
+const char *besom_web_fixes_version(const besom_fixes *fixes) {
+  besom_fixes_information info;
+  besom_fixes_info(fixes, &info);
+  return info.version;
 }
 
 /* ------------------------------------------------------------------ maplets */

@@ -5,7 +5,7 @@
 #ifndef BESOM_WEB_CALLS_H
 #define BESOM_WEB_CALLS_H
 
-#include "besom.h"
+#include "besom_fixes.h"
 
 #define WEB_EXPORT(name) __attribute__((export_name(name)))
 
@@ -37,6 +37,13 @@ besom_status besom_web_written(besom_status status, struct web_bytes *out);
  */
 besom_status besom_web_contains_packed(const besom_filter *f, const uint8_t *bytes, size_t len,
                                        const uint32_t *offsets, size_t n, uint8_t *answers);
+
+/* Those of the n keys that were answered yes, and that are fixed, become no. */
+void besom_web_apply_fixes(const besom_fixes *fixes, const besom_filter *f, const uint8_t *bytes,
+                           const uint32_t *offsets, size_t n, uint8_t *answers);
+
+/* The version that a file of fixes is for: valid until it is closed. */
+const char *besom_web_fixes_version(const besom_fixes *fixes);
 
 /*
  * The candidates of a key of a maplet, 4 bytes each, and its note, in new memory. Errors:

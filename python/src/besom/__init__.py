@@ -48,7 +48,7 @@ from ._besom import version as _version
 from ._filter import Filter, Kind, Stats, build, kinds
 from ._guard import Batch, Guard, GuardStats, Offender
 from ._map import Map
-from ._published import PublishedSet
+from ._published import Fixes, PublishedSet
 from ._wrap import AsyncGuard, LookupGuard, LookupStats, guarded
 
 __version__ = _version()

@@ -1,4 +1,4 @@
-"""Copies of published sets: the part that needs no speed."""
+"""Copies of published sets, and fixes beside a list: the part that needs no speed."""
 
 import datetime
 
@@ -51,3 +51,34 @@ class PublishedSet(_besom.PublishedSetBase):
 
     def __repr__(self):
         return f"<besom.PublishedSet {self.name}, version {self.sequence}: {len(self)} keys>"
+
+
+class Fixes(_besom.FixesBase):
+    """The reports of one client about a list that must keep its bytes (docs/lists.md).
+
+    path   a file that `besom fix LIST --fixes FILE` wrote
+    list   the file of the list, or the directory of the published set, that they are for
+
+    fixes.contains(members, key) is `key in members`, but False if the key is fixed; `key in fixes`
+    tells whether it is. The file must belong to you or to root, and nobody else may write it:
+    otherwise PermissionError. If the list is not the one that the fixes were made for:
+    IncompatibleError. Nothing reads such a file unless you name it.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, path, list):
+        return super().__new__(cls, path, list)
+
+    @property
+    def name(self):
+        """The name of the list."""
+        return self._info()[0]
+
+    @property
+    def version(self):
+        """Which version of the list: "sha256=..." of its bytes, or "sequence=..." of a set."""
+        return self._info()[1]
+
+    def __repr__(self):
+        return f"<besom.Fixes of {self.name}: {len(self)} keys>"
