@@ -101,8 +101,7 @@ static besom_status fixes_version_of_file(int fd, char version[BESOM_FIXES_VERSI
   if (!part) return BESOM_NO_MEMORY;
   besom__sha256_begin(&sum);
   ssize_t n;
-  while ((n = fixes_read_all(fd, part, READ_BYTES)) > 0)
-    besom__sha256_add(&sum, part, (size_t)n);
+  while ((n = fixes_read_all(fd, part, READ_BYTES)) > 0) besom__sha256_add(&sum, part, (size_t)n);
   int error = errno;
   besom__release(&besom__default_allocator, part, READ_BYTES);
   errno = error;

@@ -45,8 +45,7 @@ static besom_filter *save_list(const char *kind, const char *more) {
 
 /* A text that the list wrongly answers yes to. */
 static void false_positive(const besom_filter *f, char text[32], unsigned from) {
-  do
-    sprintf(text, "absent-%u", from++);
+  do sprintf(text, "absent-%u", from++);
   while (!besom_contains(f, text, strlen(text)));
 }
 
@@ -142,8 +141,9 @@ static void the_version_is_the_checksum(void **state) {
   assert_true(write_whole_file(file("list").text, many, 1000000));
   free(many);
   assert_int_equal(besom_fixes_version(file("list").text, version), BESOM_OK);
-  assert_string_equal(version, "sha256=cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112"
-                               "cd0");
+  assert_string_equal(version,
+                      "sha256=cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112"
+                      "cd0");
   assert_int_equal(besom_fixes_version(file("nothing").text, version), BESOM_IO);
   assert_int_equal(errno, ENOENT);
   assert_int_equal(besom_fixes_version(dir.path, version), BESOM_IO); /* no set in it */
