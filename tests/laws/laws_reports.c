@@ -107,6 +107,23 @@ static void a_failed_insert_leaves_the_exception(void **state) {
   reported_free(&x);
 }
 
+/* Of a batch that fails, the keys behind *done keep their exceptions; those before are members. */
+static void a_failed_batch_leaves_the_exceptions_behind_done(void **state) {
+  const subject *s = subject_of(state);
+  reported x = reported_new(s);
+  besom_status status = BESOM_OK;
+  bool before[WRONG];
+  size_t done = 0;
+  for (uint64_t i = 0; i < 10 * N && status == BESOM_OK; i++)
+    status = besom_insert_u64(x.f, key_u64(MORE_MEMBERS, i));
+  for (size_t i = 0; i < WRONG; i++) before[i] = besom_contains_u64(x.f, x.wrong[i]);
+  status = besom_insert_many_u64(x.f, x.wrong, WRONG, &done);
+  assert_int_equal(status == BESOM_OK, done == WRONG);
+  for (size_t i = 0; i < WRONG; i++)
+    assert_int_equal(besom_contains_u64(x.f, x.wrong[i]), i < done || before[i]);
+  reported_free(&x);
+}
+
 /* A patch for the reported filter's bytes is made of them; a filter with other reports differs. */
 static void a_patch_gives_the_exceptions_of_the_new_filter(void **state) {
   const subject *s = subject_of(state);
@@ -216,6 +233,8 @@ const law report_laws[] = {
     LAW(a_reported_key_is_absent_for_every_call, EVERY_SUBJECT, EXCEPTS | CAN_BUILD),
     LAW(a_mapped_filter_takes_reports, EVERY_SUBJECT, EXCEPTS),
     LAW_UNLESS(a_failed_insert_leaves_the_exception, EVERY_KIND,
+               EXCEPTS | CAN_BUILD | BESOM_CAN_INSERT, BESOM_CAN_SCALE),
+    LAW_UNLESS(a_failed_batch_leaves_the_exceptions_behind_done, EVERY_KIND,
                EXCEPTS | CAN_BUILD | BESOM_CAN_INSERT, BESOM_CAN_SCALE),
     LAW(a_patch_gives_the_exceptions_of_the_new_filter, EVERY_SUBJECT, EXCEPTS | CAN_BUILD),
     LAW(a_filter_built_like_another_has_no_exceptions, EVERY_KIND, EXCEPTS | CAN_BUILD),

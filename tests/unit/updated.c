@@ -210,6 +210,28 @@ static void an_update_without_changes_adds_none(void **state) {
   besom_free(f);
 }
 
+/* A report is of the lists as they were: an update carries none of them. */
+static void an_update_carries_no_reports(void **state) {
+  (void)state;
+  lists now = random_lists(5), later = churn(&now, 6, 50);
+  besom_filter *f = build("ribbon", NULL, &now), *fresh = NULL;
+  uint64_t i = 0, key;
+  do
+    key = key_u64(NEGATIVES, i++);
+  while (!besom_contains_u64(f, key));
+  assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+  assert_false(besom_contains_u64(f, key));
+  assert_int_equal(update(f, &later, &now, 0, &fresh), BESOM_OK);
+  besom_counter counters[64];
+  size_t n = besom_counters(fresh, counters, 64);
+  for (size_t k = 0; k < n; k++)
+    if (strcmp(counters[k].name, "exceptions") == 0) assert_int_equal(counters[k].value, 0);
+  for (uint64_t k = 0; k < UNIVERSE; k++)
+    if (later.place[k] == YES) assert_true(has(fresh, k));
+  besom_free(fresh);
+  besom_free(f);
+}
+
 static void a_patch_has_the_size_of_the_change(void **state) {
   (void)state;
   lists before = random_lists(600), now = churn(&before, 700, 100);
@@ -458,6 +480,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(updates_of_plain_filters_are_exact),
       cmocka_unit_test(merged_updates_are_exact),
       cmocka_unit_test(an_update_without_changes_adds_none),
+      cmocka_unit_test(an_update_carries_no_reports),
       cmocka_unit_test(a_patch_has_the_size_of_the_change),
       cmocka_unit_test(absent_keys_stay_rare),
       cmocka_unit_test(an_update_that_no_file_could_hold_is_full),
