@@ -75,8 +75,7 @@ static inline void lock_read(const besom_guard *g) {
   if (g->locks) besom__lock_read(g->locks);
 }
 
-/* The filters change only with this lock. Without threads, the next get looks at all of the state
-   again. */
+/* The filters change only with this lock. */
 static inline void lock_write(besom_guard *g) {
   if (g->locks)
     besom__lock_write(g->locks);
@@ -84,8 +83,18 @@ static inline void lock_write(besom_guard *g) {
     g->plain = NULL;
 }
 
-static inline void unlock(const besom_guard *g) {
-  if (g->locks) besom__unlock(g->locks);
+/* Without a page to look at, a get must check the process. */
+static inline const besom_filter *plain_filter(const besom_guard *g) {
+  bool plain = !g->next.filter && !g->filter_stale && !g->read_only && g->process.page;
+  return plain ? g->current.filter : NULL;
+}
+
+/* After reading and writing. */
+static inline void unlock(besom_guard *g) {
+  if (g->locks)
+    besom__unlock(g->locks);
+  else
+    g->plain = plain_filter(g);
 }
 
 static inline void lock_commit(const besom_guard *g) {

@@ -169,8 +169,8 @@ struct images {
 };
 
 struct besom_guard {
-  /* The filter that a get may ask without looking at anything else: there are no threads, and
-     nothing has locked the view for writing since a get found the guard in order (lookup.c). */
+  /* Without threads: the filter that a get may ask without looking at anything else. unlock sets
+     it, lock_write clears it (guard.h). */
   const besom_filter *plain; /* or NULL */
   struct process process;
   /* next.filter is not NULL during a migration: buckets below the frontier have migrated to it. */

@@ -75,7 +75,7 @@ static bool try_to_observe(const besom_guard *g, struct observed *now) {
   for (unsigned times = 0; times < ATTEMPTS; besom__wait(&times)) {
     if (!besom__try_lock_read(g->locks)) continue;
     *now = observe(g);
-    unlock(g);
+    besom__unlock(g->locks);
     return true;
   }
   return false;

@@ -269,19 +269,10 @@ static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *val
   return status;
 }
 
-/* Whether a get needs no more than the current filter. Without a page to look at, the process is
-   checked in the long way. */
-static bool is_plain(const besom_guard *g) {
-  return !g->locks && !g->next.filter && !g->filter_stale && !g->read_only && g->process.page;
-}
-
 static __attribute__((noinline)) besom_status get_any(besom_guard *g, const void *key, size_t len,
                                                       besom_bytes *value) {
   if (!is_key(g, key, len)) return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
-  besom_status status = get(g, &(besom_bytes){key, len}, value);
-  if (is_plain(g)) g->plain = g->current.filter;
-  return status;
+  return in_own_process(g) ? get(g, &(besom_bytes){key, len}, value) : BESOM_LOCKED;
 }
 
 static __attribute__((noinline)) besom_status get_present(besom_guard *g, const void *key,
