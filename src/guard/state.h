@@ -169,9 +169,9 @@ struct images {
 };
 
 struct besom_guard {
-  /* Without threads: the filter that a get may ask without looking at anything else. unlock sets
-     it, lock_write clears it (guard.h). */
-  const besom_filter *plain; /* or NULL */
+  /* Without threads: the filter that a get may ask without looking at anything else, or NULL.
+     unlock sets it, lock_write clears it (guard.h). */
+  const besom_filter *plain;
   struct process process;
   /* next.filter is not NULL during a migration: buckets below the frontier have migrated to it. */
   struct epoch current, next;
