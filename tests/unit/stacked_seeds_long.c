@@ -62,6 +62,27 @@ static void with_a_million_members(void **state) {
   stacks_have_the_planned_rate(1000000, SEEDS);
 }
 
+/* Small budgets, with which a pair of layers barely fits. */
+static void with_small_budgets(void **state) {
+  (void)state;
+  static const struct {
+    const char *options;
+    double bits;
+  } cases[] = {{"base=cf,sampled=100", 7.4}, {"base=vacuum,sampled=100", 9.2}};
+  besom_workload *w = workload_of(180000);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    besom_config config = {.kind = "stacked",
+                           .options = cases[i].options,
+                           .capacity = 180000,
+                           .bits_per_key = cases[i].bits};
+    besom_stack_plan plan;
+    assert_int_equal(besom_plan(&config, config.capacity, w, NULL, &plan), BESOM_OK);
+    assert_true(plan.layers >= 3);
+    assert_planned_rate(config, &plan, SEEDS);
+  }
+  besom_workload_free(w);
+}
+
 static void with_the_given_members(void **state) {
   (void)state;
   stacks_have_the_planned_rate(given_members, given_seeds);
@@ -127,6 +148,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_small_set_is_not_worse_than_its_base),
       cmocka_unit_test(with_a_thousand_members),
       cmocka_unit_test(with_ten_thousand_members),
+      cmocka_unit_test(with_small_budgets),
       cmocka_unit_test(with_a_hundred_thousand_members),
       cmocka_unit_test(with_a_million_members),
   };
