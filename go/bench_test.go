@@ -71,7 +71,7 @@ func BenchmarkContainsUint64s(b *testing.B) {
 }
 
 func BenchmarkReader(b *testing.B) {
-	for _, kind := range []string{"fuse", "ribbon", "blocked-bloom", "qf"} {
+	for _, kind := range []string{"fuse", "ribbon", "blocked-bloom", "qf", "aqf"} {
 		b.Run(kind, func(b *testing.B) {
 			f := benchFilter(b, kind)
 			r := must[*Reader](b)(NewReader(must[[]byte](b)(f.MarshalBinary())))
