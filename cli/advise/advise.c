@@ -205,6 +205,19 @@ static void print_skipped(const contender *c, const query_log *log, double bits_
           adaptation_names[c->candidate.adaptation], text);
 }
 
+/* The text, without --all, says how many. */
+static void print_all_skipped(const contender_list *list, const query_log *log,
+                              double bits_per_key) {
+  bool each = given.all || given.json;
+  size_t n = 0;
+  for (size_t i = 0; i < list->n; i++) {
+    if (list->at[i].status == BESOM_OK) continue;
+    n++;
+    if (each) print_skipped(&list->at[i], log, bits_per_key);
+  }
+  if (n && !each) fprintf(stderr, "%zu skipped: --all says why\n", n);
+}
+
 /* The seed of a replay: the first has the given one. NULL: a random seed. */
 static const uint8_t *seed_of_run(uint8_t seed[SEED_BYTES], size_t run) {
   if (!seed_read(given.seed, seed)) return NULL;
@@ -232,8 +245,7 @@ static size_t run_all(contender_list *list, const query_log *log, double bits_pe
     run_contender(list, &list->at[i], log, bits_per_key);
   }
   bar_end();
-  for (size_t i = 0; i < list->n; i++)
-    if (list->at[i].status != BESOM_OK) print_skipped(&list->at[i], log, bits_per_key);
+  print_all_skipped(list, log, bits_per_key);
   size_t valid = ranking_sort(list->at, list->n);
   if (!ranking_find(list->at, valid, FILTER, NULL))
     fail("no kind of filter works with %.3g bits per key: try more --bits", bits_per_key);

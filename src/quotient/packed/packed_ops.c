@@ -13,7 +13,10 @@ const struct packed_ops *NAME(BESOM_ISA)(void);
 
 /* ------------------------------------------------------------------ bits */
 
-/* At least PACKED_WINDOW_BITS bits from `at` on; reads no word that has none of the bits before at + 8. */
+/*
+ * At least PACKED_WINDOW_BITS bits from `at` on. Reads no word that has none of the 64 bits from
+ * `at`, rounded down to a byte, on.
+ */
 ALWAYS_INLINE uint64_t packed_window(const uint64_t *words, size_t at) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   uint64_t window;
