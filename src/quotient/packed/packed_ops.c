@@ -13,10 +13,7 @@ const struct packed_ops *NAME(BESOM_ISA)(void);
 
 /* ------------------------------------------------------------------ bits */
 
-/*
- * At least PACKED_WINDOW_BITS bits from `at` on. Reads no word that has none of the 64 bits from
- * `at`, rounded down to a byte, on.
- */
+/* At least PACKED_WINDOW_BITS bits from `at` on. Reads 8 bytes, the first of which has bit `at`. */
 ALWAYS_INLINE uint64_t packed_window(const uint64_t *words, size_t at) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   uint64_t window;
