@@ -148,6 +148,33 @@ static void a_full_filter(void **state) {
   failing_allocator_close(&memory);
 }
 
+/* Runs that are longer than a word: fingerprints of two quotients, in the middle of the table. */
+static void long_runs(void **state) {
+  (void)state;
+  failing_allocator_init(&memory);
+  besom_filter *f = make(&shapes[4], 1);
+  struct packed *p;
+  assert_int_equal(besom__pack(f, &memory.api, &p), BESOM_OK);
+  random_stream random = {1};
+  uint64_t middle = UINT64_C(1) << 63, wide = UINT64_MAX / 1000, kept[300];
+  for (size_t i = 0; i < 300; i++) {
+    besom_digest d = {kept[i] = middle + random_below(&random, wide), 0};
+    use_isa(p, i % (besom__isa_best() + 1));
+    assert_int_equal(besom__packed_insert(&p, d, &memory.api), BESOM_OK);
+    assert_int_equal(besom_insert_digest(f, d), BESOM_OK);
+  }
+  for (uint64_t i = 0; i < 3000; i++) {
+    besom_digest d = {i < 300 ? kept[i] : middle + random_below(&random, wide), 0};
+    use_isa(p, i % (besom__isa_best() + 1));
+    assert_true(besom__packed_contains(p, d) == besom_contains_digest(f, d));
+  }
+  check(p, f, 100);
+  besom__packed_free(p, &memory.api);
+  besom_free(f);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
 /* Keys that all go to the last quotients: the table has no slot after its tail. */
 static void the_end_of_the_table(void **state) {
   (void)state;
@@ -245,7 +272,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(packed_filters_do_the_same),     cmocka_unit_test(a_full_filter),
       cmocka_unit_test(the_end_of_the_table),           cmocka_unit_test(what_cannot_be_packed),
-      cmocka_unit_test(without_memory_nothing_changes),
+      cmocka_unit_test(without_memory_nothing_changes), cmocka_unit_test(long_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
