@@ -190,9 +190,20 @@ CALL besom_status aqf_insert_digest(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ removes */
 
-/* For runs and shifts that leave the block, and for fingerprints of several slots. */
+/* For runs that leave the block, and for fingerprints of several slots. */
 NOINLINE besom_status quotient_call_remove_far(besom_filter *f, besom_digest d) {
   return f->kind->change->remove(f, d);
+}
+
+/* For shifts that leave the block. The run, as bits of the block, is in the block. */
+NOINLINE besom_status quotient_call_shift(besom_filter *f, uint64_t quotient, uint64_t slots,
+                                          unsigned at) {
+  struct qtable *t = &quotient_filter(f)->table;
+  uint64_t start = quotient & ~UINT64_C(63);
+  struct run run = {start + trailing_zeros(slots), start + 64 - leading_zeros(slots)};
+  take_slot(t, quotient, run, start + at, WIDTH(t));
+  f->items--;
+  return BESOM_OK;
 }
 
 ALWAYS_INLINE besom_status quotient_call_take(besom_filter *f, besom_digest d) {
@@ -200,8 +211,13 @@ ALWAYS_INLINE besom_status quotient_call_take(besom_filter *f, besom_digest d) {
   unsigned width = WIDTH(t);
   struct qtable plain = with_constant_offsets(t, width);
   plain.further_slots = t->further_slots;
-  enum answer removed = remove_in_block(&plain, address_of(d, t->slots), width);
-  if (UNLIKELY(removed == ANSWER_MAYBE)) return quotient_call_remove_far(f, d);
+  struct address a = address_of(d, t->slots);
+  uint64_t slots;
+  unsigned at = 0;
+  enum answer removed = remove_in_block(&plain, a, &slots, &at, width);
+  if (removed == ANSWER_MAYBE)
+    return LIKELY(slots) ? quotient_call_shift(f, a.quotient, slots, at)
+                         : quotient_call_remove_far(f, d);
   if (UNLIKELY(removed == ANSWER_NO)) return BESOM_NOT_FOUND;
   t->used--;
   f->items--;

@@ -45,13 +45,15 @@ ALWAYS_INLINE uint64_t pulled(uint64_t word, uint64_t moved) {
 /*
  * Removes the last fingerprint with this remainder, in a table with heads and without values. NO:
  * there is none. MAYBE: nothing has changed, because a fingerprint has several slots, or other
- * blocks are needed.
+ * blocks are needed. If only slots of other blocks are to be shifted, *slots is the run, as bits of
+ * the block, and *at the number of the slot; else *slots is 0.
  */
-ALWAYS_INLINE enum answer remove_in_block(const struct qtable *t, struct address a,
-                                          unsigned width) {
+ALWAYS_INLINE enum answer remove_in_block(const struct qtable *t, struct address a, uint64_t *slots,
+                                          unsigned *at, unsigned width) {
   uint8_t *block = block_at(t, a.quotient / 64);
   unsigned i = a.quotient % 64;
   uint64_t run = run_from_quotient(t, block, i), remainder = remainder_of(a, width);
+  *slots = 0;
   if (UNLIKELY(run & FAR_SLOTS)) return ANSWER_MAYBE;
   uint64_t matches = (uint64_t)(slots_equal_32(t, block, i, remainder, width) & run) << i;
   enum answer found = single_slots(t, block, &matches);
@@ -59,9 +61,11 @@ ALWAYS_INLINE enum answer remove_in_block(const struct qtable *t, struct address
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), ends = block_word(t, block, WORD_END);
   unsigned lo = 63 - leading_zeros(matches);
   uint64_t slot = UINT64_C(1) << lo, last = last_of_cluster(block, occupied, ends, slot);
+  *slots = run << i;
+  *at = lo;
   if (!last) return ANSWER_MAYBE;
   /* An empty run is not occupied. If its last slot goes, the one before ends the run. */
-  uint64_t slots = run << i, alone = slots == slot, moved = last | (last - slot);
+  uint64_t alone = *slots == slot, moved = last | (last - slot);
   uint64_t earlier = alone ? 0 : (ends & slot) >> 1;
   set_block_word(t, block, WORD_OCCUPIED, occupied & ~(alone << i));
   set_block_word(t, block, WORD_END, pulled(ends, moved) | earlier);
