@@ -1,7 +1,7 @@
 /*
  * The hot calls on one key: queries, inserts and removes. A filter points at one table of each
- * (struct query_calls, insert_calls, remove_calls in kind.h), chosen when the filter is made. So a public call
- * has no branches for what the filter is: concurrent, mapped, busy, of which hash.
+ * (struct query_calls, insert_calls, remove_calls in kind.h), chosen when the filter is made. So a
+ * public call has no branches for what the filter is: concurrent, mapped, busy, of which hash.
  */
 #include "api/snapshot.h"
 #include "exceptions/reports.h"

@@ -76,7 +76,8 @@ static besom_status contains_keys(const besom_filter *f, struct key_array keys, 
                                   uint64_t *bitmap) {
   if (!f || !bitmap || !key_array_valid(keys, n)) return answer_all_yes(n, bitmap);
   bool by_key = f->kind->query.contains_key || (keys.bytes && besom_domain_labels(f, NULL));
-  if (UNLIKELY(by_key) || (keys.bytes && are_few_keys(f, n))) return contains_each(f, keys, n, bitmap);
+  if (UNLIKELY(by_key) || (keys.bytes && are_few_keys(f, n)))
+    return contains_each(f, keys, n, bitmap);
   besom_digest batch[HASH_BATCH];
   for (size_t i = 0; i < n; i += HASH_BATCH) {
     size_t some = n - i < HASH_BATCH ? n - i : HASH_BATCH;

@@ -230,7 +230,8 @@ CALL besom_status quotient_call_remove_digest(besom_filter *f, besom_digest d) {
 
 /* Integer keys have 8 bytes. */
 CALL besom_status quotient_call_remove(besom_filter *f, const void *key, size_t len) {
-  if (UNLIKELY(len != 8)) return f->kind->change->remove(f, besom__xxh3_bytes(&f->hasher, key, len));
+  if (UNLIKELY(len != 8))
+    return f->kind->change->remove(f, besom__xxh3_bytes(&f->hasher, key, len));
   return quotient_call_take(f, xxh3_u64(&f->hasher, load64(key)));
 }
 

@@ -297,14 +297,14 @@ extern const struct whole_ops besom__meta_filter_whole;
 extern const struct file_ops besom__meta_filter_file;
 
 /* All members of these kinds but name, summary, policy and query.contains. */
-#define META_FILTER_KIND                                                              \
-  .also = BESOM_CAN_REKEY, .size = sizeof(struct meta_filter), .refuses_set = true,   \
-  .create = besom__meta_filter_create, .create_like = besom__meta_filter_create_like, \
-  .destroy = besom__quotient_destroy, .stats = besom__meta_filter_stats,              \
-  .query.contains_many = besom__meta_filter_contains_many,                            \
-  .query.prefetch = besom__quotient_prefetch,                                         \
-  .query.count = besom__meta_filter_count, .change = &besom__meta_filter_change,      \
-  .adapt = &besom__meta_filter_reports, .store = &besom__meta_filter_store,           \
-  .whole = &besom__meta_filter_whole, .file = &besom__meta_filter_file
+#define META_FILTER_KIND                                                               \
+  .also = BESOM_CAN_REKEY, .size = sizeof(struct meta_filter), .refuses_set = true,    \
+  .create = besom__meta_filter_create, .create_like = besom__meta_filter_create_like,  \
+  .destroy = besom__quotient_destroy, .stats = besom__meta_filter_stats,               \
+  .query.contains_many = besom__meta_filter_contains_many,                             \
+  .query.prefetch = besom__quotient_prefetch, .query.count = besom__meta_filter_count, \
+  .change = &besom__meta_filter_change, .adapt = &besom__meta_filter_reports,          \
+  .store = &besom__meta_filter_store, .whole = &besom__meta_filter_whole,              \
+  .file = &besom__meta_filter_file
 
 #endif

@@ -27,14 +27,15 @@ ALWAYS_INLINE void pull_byte_before_last_block(uint8_t *row, unsigned lo, unsign
 }
 
 /*
- * The last slot of the cluster that a slot, `from` as a bit, is in, as a bit; 0 if the cluster
- * does not end in the block (cluster_end_from).
+ * The last slot of the cluster that a slot of quotient i's run is in, both as bits; 0 if the cluster
+ * does not end in the block. It ends with a run, if the next one starts in its own slot or later.
  */
-ALWAYS_INLINE uint64_t last_of_cluster(const uint8_t *block, uint64_t occupied, uint64_t ends,
-                                       uint64_t from) {
-  uint64_t own = bits_from_any(block_offset(block)); /* what earlier runs do not reach */
-  uint64_t after = equal_ranks(occupied, ends & own) & own & (0 - from - from);
-  return lowest_bit(after) >> 1;
+ALWAYS_INLINE uint64_t last_of_cluster(uint64_t occupied, uint64_t ends, unsigned i,
+                                       uint64_t slot) {
+  uint64_t left = occupied & ~bits_below(i) & ~(UINT64_C(1) << i);
+  for (ends &= 0 - slot; ends; ends &= ends - 1, left &= left - 1)
+    if (((left - 1) & ~left) >= lowest_bit(ends)) return lowest_bit(ends);
+  return 0;
 }
 
 /* Bits of `moved`, from the removed slot to the last one, without the first: down by one. */
@@ -60,7 +61,7 @@ ALWAYS_INLINE enum answer remove_in_block(const struct qtable *t, struct address
   if (UNLIKELY(found != ANSWER_YES)) return found;
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), ends = block_word(t, block, WORD_END);
   unsigned lo = 63 - leading_zeros(matches);
-  uint64_t slot = UINT64_C(1) << lo, last = last_of_cluster(block, occupied, ends, slot);
+  uint64_t slot = UINT64_C(1) << lo, last = last_of_cluster(occupied, ends, i, slot);
   *slots = run << i;
   *at = lo;
   if (!last) return ANSWER_MAYBE;

@@ -251,13 +251,15 @@ ALWAYS_INLINE void query_many(const struct qtable *t, const besom_digest *d, siz
     return;
   }
   struct target ahead[FETCH_AHEAD];
-  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = target_prefetched(t, d[i], unsure, width);
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++)
+    ahead[i] = target_prefetched(t, d[i], unsure, width);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t answers = 0, maybes = 0;
     size_t some = n - i < 64 ? n - i : 64;
     for (size_t j = 0; j < some; j++) {
       struct target *next = &ahead[j % FETCH_AHEAD], at = *next;
-      if (i + j + FETCH_AHEAD < n) *next = target_prefetched(t, d[i + j + FETCH_AHEAD], unsure, width);
+      if (i + j + FETCH_AHEAD < n)
+        *next = target_prefetched(t, d[i + j + FETCH_AHEAD], unsure, width);
       if (unsure) {
         enum answer answer = answer_prefetched(t, at, d[i + j], width);
         answers |= (uint64_t)(answer == ANSWER_YES) << j;
