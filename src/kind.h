@@ -24,9 +24,9 @@
 #define MAX_EXPECTED_COPIES (UINT64_C(1) << 32) /* config.copies */
 
 /*
- * The hot public calls on one key, in one table each. Each filter points at the form that fits it (filter_hot.c): a
- * public call is one check and one jump. A kind may have forms of its own, which hash and search in
- * one function, specialised by hash, instruction set and width.
+ * The hot public calls on one key. Each filter points at the tables of the form that fits it
+ * (filter_hot.c): a public call is one check and one jump. A kind may have forms of its own, which
+ * hash and search in one function, specialised by hash, instruction set and width.
  */
 struct query_calls {
   bool (*contains)(const besom_filter *f, const void *key, size_t len);
@@ -195,7 +195,7 @@ struct query_ops {
   void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
   /* Arrays of up to so many keys go through the calls on one key, which is faster; 0: FEW_KEYS. */
   unsigned few_keys;
-  /* Optional: prefetches the cache lines that contains reads of most keys. It reads none of them. */
+  /* Optional: prefetches the cache lines that contains reads of most keys, and reads none. */
   void (*prefetch)(const besom_filter *f, besom_digest d);
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);         /* optional */
   besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value); /* optional */
