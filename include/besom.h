@@ -24,8 +24,8 @@
  *     besom_X          a key as bytes
  *     besom_X_u64      a key as an integer; the same key as its 8 bytes
  *     besom_X_digest   a digest, for callers that hash once and ask several times
- *     besom_X_many     an array of keys: from 64 keys on, two to three times as fast if the filter
- *                      exceeds the cache, and from 16 on faster; with fewer keys as fast as besom_X
+ *     besom_X_many     an array of keys, if the filter exceeds the cache: with 64 keys or more two
+ *                      to three times as fast, with 16 faster; one key takes a little longer
  *   A digest is valid for one seed. Do not keep digests across besom_rekey. While another thread
  *   may rekey the filter, use keys.
  *

@@ -27,8 +27,8 @@ ALWAYS_INLINE void pull_byte_before_last_block(uint8_t *row, unsigned lo, unsign
 }
 
 /*
- * The last slot of the cluster that a slot of quotient i's run is in, both as bits; 0 if it does not
- * end in the block. A cluster ends with a run, if the next one starts in its own slot or later.
+ * The last slot of the cluster that a slot of quotient i's run is in, both as bits; 0 if that is in
+ * another block. A cluster ends with a run, if the next one starts in its own slot or later.
  */
 ALWAYS_INLINE uint64_t last_of_cluster(uint64_t occupied, uint64_t ends, unsigned i,
                                        uint64_t slot) {
