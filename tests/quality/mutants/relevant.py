@@ -7,8 +7,9 @@ def laws(*kinds):
     return [f"contract_tests --defaults */{kind}" for kind in kinds]
 
 
-TABLES = ["quotient_table", "table_queries", "maplet", "maplet_batches", "quotient_geometry", "published_forms", "filter_stats",
-          "exact_limits", "patches", "saved_fields", "filter_config", "cursor_seek", "public_calls"]
+TABLES = ["quotient_table", "table_queries", "maplet", "maplet_batches", "quotient_geometry",
+          "published_forms", "filter_stats", "exact_limits", "patches", "saved_fields",
+          "filter_config", "cursor_seek", "public_calls", "remove_calls"]
 SLOT_META = ["slot_meta", "slot_meta_calls", "slot_meta_code"]
 ADAPTIVE = ["aqf", "aqf_limits", "broom", "broom_long_runs", "exceptions", "extension_pool",
             "multislot", *SLOT_META, "guard_tombstones", "guard_relocation", "guard_model"]
@@ -40,7 +41,7 @@ MAP = (
     ("*/aqf_sync.*", CONCURRENT + laws("aqf")),
     ("*/qf.c", TABLES + CONCURRENT + laws("qf")),
     ("src/published/*", ["set_reader", "fixes"]),
-    ("src/partition/*", ["pqf", *laws("pqf")]),
+    ("src/partition/*", ["pqf", "remove_calls", *laws("pqf")]),
     ("src/quotient/packed/*", ["packed"]),
     ("src/quotient/*", TABLES + ADAPTIVE + CONCURRENT + ["yesno_dynamic", "static_sets"] +
      laws("qf", "aqf", "broom", "taf", "yesno-dynamic")),
