@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "besom_fixes.h"
 #include "besom_set.h"
 #include "support/keys.h"
 #include "support/temp_files.h"
@@ -236,6 +238,26 @@ static void missing_things_are_statuses(void **state) {
 }
 
 /* The pointer moves on to version 2, whose files are removed, too; an open set stays what it is. */
+/* Fixes of a set are for one version of it: after a sync they are refused. */
+static void fixes_are_for_a_version_of_the_set(void **state) {
+  static const char text[] = "besom-fixes-1 sequence=1 name=demo\n2026-01-02\tkey\n";
+  char version[BESOM_FIXES_VERSION_BYTES];
+  besom_fixes *fixes = NULL;
+  (void)state;
+  write_set("aqf", 2, 1);
+  temp_path path = temp_dir_file(&dir, "my.fixes");
+  assert_true(write_whole_file(path.text, text, strlen(text)));
+  assert_int_equal(chmod(path.text, 0600), 0);
+  assert_int_equal(besom_fixes_version(dir.path, version), BESOM_OK);
+  assert_string_equal(version, "sequence=1");
+  assert_int_equal(besom_fixes_open(path.text, dir.path, &fixes), BESOM_OK);
+  assert_true(besom_fixes_has(fixes, "key", 3));
+  besom_fixes_close(fixes);
+  write_set("aqf", 2, 2);
+  assert_int_equal(besom_fixes_open(path.text, dir.path, &fixes), BESOM_INCOMPATIBLE);
+  assert_int_equal(unlink(path.text), 0);
+}
+
 static void an_open_set_stays_when_its_files_are_removed(void **state) {
   (void)state;
   write_set("aqf", 2, 1);
@@ -262,6 +284,7 @@ int main(void) {
       cmocka_unit_test(damaged_texts_are_refused),
       cmocka_unit_test(damaged_shards_are_refused),
       cmocka_unit_test(missing_things_are_statuses),
+      cmocka_unit_test(fixes_are_for_a_version_of_the_set),
       cmocka_unit_test(an_open_set_stays_when_its_files_are_removed),
   };
   temp_dir_make(&dir);
