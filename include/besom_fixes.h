@@ -1,6 +1,6 @@
 /*
  * besom_fixes.h - fixes beside a list: the reports of one client about a file that must keep its
- * bytes, because it is signed or patched. `besom fix LIST --fixes FILE` writes them (docs/lists.md).
+ * bytes, because it is signed or patched. `besom fix LIST --fixes FILE` writes them: docs/lists.md.
  *
  *     besom_fixes *fixes;
  *     besom_status status = besom_fixes_open("my.fixes", "blocked.besom", &fixes);

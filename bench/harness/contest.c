@@ -10,8 +10,8 @@
 
 enum { STEP_ITEMS = 256 };
 
-/* Of the memory, for exceptions. A pqf has one size at about 12 bits per key, so it gets what is left
- * of them. */
+/* Of the memory, for exceptions. A pqf has one size at about 12 bits per key, so it gets what is
+ * left of them. */
 static const double exception_share = 0.12, pqf_exception_share = 0.02;
 static const double tolerance = 1.05; /* of the memory: tables have rounded sizes */
 

@@ -87,7 +87,8 @@ bool contestant_query_line(contestant *c, const text_list *absent, size_t line);
 void contestant_insert(contestant *c, besom_bytes key);
 void contestant_remove(contestant *c, besom_bytes key);
 
-/* The rates of all designs for one workload, over seeds. Designs without a sample do not compete. */
+/* The rates of all designs for one workload, over seeds. A design without a rate does not compete.
+ */
 typedef struct standings {
   double bits; /* the memory that is given, in bits per member */
   samples rates[DESIGNS];

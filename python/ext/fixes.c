@@ -1,6 +1,6 @@
 /*
- * fixes.c - the type Fixes: a file of `besom fix LIST --fixes FILE`. It never changes, so that there
- * is no lock of its own.
+ * fixes.c - the type Fixes: a file of `besom fix LIST --fixes FILE`. It never changes, so that it
+ * has no lock.
  */
 #include "besom_fixes.h"
 #include "errors.h"

@@ -216,8 +216,7 @@ static void an_update_carries_no_reports(void **state) {
   lists now = random_lists(5), later = churn(&now, 6, 50);
   besom_filter *f = build("ribbon", NULL, &now), *fresh = NULL;
   uint64_t i = 0, key;
-  do
-    key = key_u64(NEGATIVES, i++);
+  do key = key_u64(NEGATIVES, i++);
   while (!besom_contains_u64(f, key));
   assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
   assert_false(besom_contains_u64(f, key));
