@@ -3,6 +3,7 @@
 #include "core/options.h"
 #include "core/system/memory.h"
 #include "cuckoo/cuckoo_geometry.h"
+#include "cuckoo/windows.h"
 
 enum { MAX_BUCKETS_SEARCHED = 1000, MIN_CHUNK = 1 << 5, MAX_CHUNK = 1 << 16 };
 
@@ -47,14 +48,20 @@ static besom_status partial_key_ready(besom_filter *f, besom_status status,
 
 besom_status besom__partial_key_create(besom_filter *f, const besom_config *config) {
   enum isa isa;
-  besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
+  const struct partial_key_policy *policy = f->kind->policy;
+  bool windows = false;
+  struct flag_option layouts = {"layout", "windows", "buckets", &windows};
+  besom_status status =
+      besom__options_isa(config->options, &isa, &layouts, policy->has_windows ? 1 : 0);
   if (status != BESOM_OK) return status;
+  if (windows) return besom__windows_create(f, config);
   status = besom__cuckoo_create(f, &layout, config, 0, &partial_key(f)->table);
-  return partial_key_ready(f, status, f->kind->policy, isa);
+  return partial_key_ready(f, status, policy, isa);
 }
 
 besom_status besom__partial_key_create_like(besom_filter *f, const besom_filter *model) {
   const struct partial_key *m = const_partial_key(model);
+  if (model->kind == &besom__cf_windows) return besom__windows_create_like(f, model);
   besom_status status =
       besom__cuckoo_table_new(f, &layout, m->table.buckets, m->table.width, &partial_key(f)->table);
   return partial_key_ready(f, status, m->policy, m->isa);
@@ -324,10 +331,20 @@ void besom__partial_key_save(const besom_filter *f, struct sections_out *out) {
   besom__cuckoo_save(&const_partial_key(f)->table, 0, out);
 }
 
+/* Windows have a selector bit. */
+static bool has_saved_windows(const struct sections_in *in) {
+  struct byte_reader parameters = in->parameters;
+  besom__read_u64(&parameters);
+  besom__read_u32(&parameters);
+  return besom__read_u32(&parameters) == 1;
+}
+
 besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in) {
+  const struct partial_key_policy *policy = f->kind->policy;
   unsigned selector_bits;
+  if (policy->has_windows && has_saved_windows(in)) return besom__windows_load(f, in);
   besom_status status = besom__cuckoo_load(f, &layout, in, &partial_key(f)->table, &selector_bits);
-  return partial_key_ready(f, status, f->kind->policy, besom__isa_best());
+  return partial_key_ready(f, status, policy, besom__isa_best());
 }
 
 const struct change_ops besom__partial_key_change = {

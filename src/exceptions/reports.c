@@ -199,7 +199,8 @@ besom_status besom__report(besom_filter *f, besom_digest d, bool yes) {
 /* Whether a filter answers no, without its exceptions, to all keys that e denies. */
 static bool surely_denies(const besom_filter *f, besom_digest first, besom_digest last,
                           unsigned length) {
-  const struct besom_kind *plain = besom__kind_named(f->kind->name); /* writers are paused */
+  const struct besom_kind *plain = f->kind->threads ? f->kind->threads->plain : f->kind; /* writers
+                                                                                are paused */
   unsigned prefix = prefix_bits_of(f);
   bool is_one_or_two = last.hi - first.hi == (last.lo < first.lo) && last.lo - first.lo <= 1;
   if (!is_one_or_two && (!prefix || length <= prefix)) return false;

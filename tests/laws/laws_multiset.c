@@ -396,7 +396,9 @@ typedef struct twins {
 static twins make_twins(const subject *s, double fpr) {
   enum { KEYS = 200 };
   twins t = {.keys = KEYS, .most = copies_within(s, 40)};
-  besom_config config = config_of(s, KEYS * t.most, fpr);
+  /* Kinds with few slots per key need empty ones for copies. */
+  size_t spare = s->kind->max_copies ? KEYS * t.most / 2 : 0;
+  besom_config config = config_of(s, KEYS * t.most + spare, fpr);
   t.at_once = make_empty(&config);
   t.singly = make_empty(&config);
   for (size_t i = 0; i < KEYS; i++) {

@@ -7,6 +7,8 @@
 
 enum { MAX_SUBJECTS_PER_KIND = 16 };
 
+#define WINDOWS "layout=windows" /* a cf with it keeps half as many copies */
+
 /*
  * The instruction set that a subject uses, or NULL if the kind or the machine does not support it.
  */
@@ -37,6 +39,7 @@ static void find_abilities(subject *s, besom_kind_info *own) {
   *own = *s->kind;
   if (!s->options || besom_create(&config, &f) != BESOM_OK) return;
   own->abilities = besom_abilities(f);
+  if (!strcmp(s->options, WINDOWS)) own->max_copies /= 2;
   s->kind = own;
   besom_free(f);
 }
@@ -65,6 +68,7 @@ static const struct {
                    {"selector_bits=3", false, true},
                    {"bucket_slots=4", false, true},
                    {"form=published", false, false},
+                   {WINDOWS, false, true},
                    {"base=aqf", false, false},
                    {"base=ribbon", false, false},
                    {"group=^(.)", false, false},

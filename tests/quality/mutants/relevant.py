@@ -41,8 +41,10 @@ MAP = (
     ("*/aqf_sync.*", CONCURRENT + laws("aqf")),
     ("*/qf.c", TABLES + CONCURRENT + laws("qf")),
     ("src/published/*", ["set_reader", "fixes"]),
-    ("src/partition/*", ["pqf", "remove_calls", *laws("pqf")]),
+    ("src/partition/*", ["pqf", "remove_calls", "build_threads", *laws("pqf")]),
     ("src/quotient/packed/*", ["packed"]),
+    ("src/cuckoo/windows.*", ["windows", *laws("cf")]),
+    ("src/quotient/quotient_append.c", ["build_threads", *TABLES]),
     ("src/quotient/*", TABLES + ADAPTIVE + CONCURRENT + ["yesno_dynamic", "static_sets"] +
      laws("qf", "aqf", "broom", "taf", "yesno-dynamic")),
     ("src/core/*", ["patches", "system_calls", "address", "bits", "byte_io", "durable_file", "hash", "memory", "options",
