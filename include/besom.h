@@ -14,8 +14,12 @@
  *     besom_free(f);
  *
  * Other headers: besom_guard.h (a filter and a database run together), besom_store.h (databases),
- * besom_plan.h (filters planned for a workload), besom_map.h (from a key to its values),
- * besom_reverse.h (for code that runs its own store). docs/glossary.md defines the terms.
+ * besom_sidecar.h (a filter beside a database of your own), besom_plan.h (filters planned for
+ * a workload), besom_map.h (from a key to its values), besom_lists.h (lists: groups, updates,
+ * patches, names of domains), besom_set.h (published sets), besom_reverse.h (for code that
+ * runs its own store), besom.hpp (C++). This one includes besom_types.h (statuses and small
+ * structs), besom_lists.h (until 1.0) and besom_abi.h (inline functions). docs/glossary.md defines
+ * the terms.
  *
  * Keys
  *   A key is a byte string of any length, including 0. The 64-bit integer k is the key of its 8
@@ -97,20 +101,10 @@ BESOM_API const char *besom_version(void);
 /* -------------------------------------------------------------- configuration */
 
 /*
- * The group of a key, as any number: equal numbers are one group. The function must always return
- * the same number for a key, in every process that reads the filter. It may run in any thread that
- * builds or queries the filter.
- */
-typedef struct besom_grouping {
-  uint64_t (*group_of)(void *ctx, const void *key, size_t len);
-  void *ctx;
-} besom_grouping;
-
-/*
  * What filter to make. Zero means default: {.kind, .capacity, .fpr} is complete.
  *
  * kind          a name of besom_kinds. docs/kinds.md tells when to use which.
- * options       "name=value,name=value": options of the kind (docs/kinds.md).
+ * options       "name=value,name=value": options of the kind (besom_kind_option, docs/kinds.md).
  * hash          "xxh3" (default: XXH3-128 with a secret) or "sip" (SipHash-1-3, for patient
  *               adversaries).
  * seed          16 bytes that key the hash; NULL for random ones. An adversary who knows the seed
@@ -250,6 +244,32 @@ typedef struct besom_kind_info {
 /* The i-th kind in this build, from 0; NULL past the last. */
 BESOM_API const besom_kind_info *besom_kinds(size_t i);
 
+/* What the value of an option is. Numbers are never changed or reused. */
+typedef enum besom_option_type {
+  BESOM_OPTION_WORD = 0,
+  BESOM_OPTION_NUMBER = 1,
+  BESOM_OPTION_ODD = 2,   /* an odd number */
+  BESOM_OPTION_POWER = 3, /* a power of two */
+  BESOM_OPTION_KIND = 4,  /* of the layers: they get the options that this kind does not have */
+  BESOM_OPTION_TEXT = 5,  /* must be the last option; may have commas */
+} besom_option_type;
+
+/* An option of a kind, in besom_config.options. */
+typedef struct besom_option_info {
+  const char *name;
+  besom_option_type type;
+  const char *words;    /* the words or kinds that it can be, with ", " between them, or NULL */
+  uint64_t least, most; /* of numbers */
+  const char *standard; /* a value, or a description; NULL: the first of the words */
+  const char *meaning;  /* one line */
+} besom_option_info;
+
+/*
+ * The i-th option of a kind, from 0; NULL past the last, or if there is no such kind. kind NULL:
+ * those about reported keys, which every kind has.
+ */
+BESOM_API const besom_option_info *besom_kind_option(const char *kind, size_t i);
+
 /* What this filter can do: its kind, its options and its base kind considered. 0 for NULL. */
 BESOM_API unsigned besom_abilities(const besom_filter *f);
 
@@ -289,16 +309,8 @@ BESOM_API besom_status besom_share(besom_filter *f);
  *           Repeated keys are inserted once, so the diff of both filters is as small as the change
  *           of the set.
  * progress  called while it works.
- * update    a static list (ribbon, fuse, cascade, updated) that the new filter is an update of: of
- *           kind updated, with the layers of this one and one update more, so that besom_diff of
- *           both is little more than the change. yes and no are the whole new lists. config: NULL,
- *           or options = "universe=closed". Errors: UNSUPPORTED (other kinds), FULL (16 updates, or
- *           fewer of a Bloom cascade with more than 31 levels).
- * was       with update: keys that have been on the yes list. Those on neither list now are
- *           answered no. Without it, the filter goes on to answer yes to them.
- * was_digests  instead of was: as digests, in ascending order.
- * merge_updates  with update: the new update replaces the last so many ones. was must have every
- *           key that was on the yes list since they began.
+ * update    a static list that the new filter is an update of (besom_lists.h). was, was_digests
+ *           and merge_updates go with it.
  * pairs     instead of yes: keys with values, for a maplet (besom_map.h), also with like.
  * parts     instead of yes: n_parts sources, one after the other. With config.threads above 1 and a
  *           size_hint in each (the most keys that it gives; 0: unknown), kinds with
@@ -375,14 +387,6 @@ BESOM_API void besom_prefetch_u64(const besom_filter *f, uint64_t key);
 /* The digest of a key under the filter's hash and seed; {0, 0} for an invalid argument. */
 BESOM_API besom_digest besom_hash(const besom_filter *f, const void *key, size_t len);
 BESOM_API besom_digest besom_hash_u64(const besom_filter *f, uint64_t key);
-
-/*
- * A filter that was built with config.grouping and then loaded or mapped does not know the function
- * any more. Until it is bound again it answers yes wherever the group would decide. The struct is
- * copied; NULL unbinds. No other thread may use the filter meanwhile. Also for mapped filters.
- * Errors: INVALID (not built with config.grouping, or group_of is NULL).
- */
-BESOM_API besom_status besom_bind_groups(besom_filter *f, const besom_grouping *grouping);
 
 /* -------------------------------------------------------------- changes */
 
@@ -661,70 +665,8 @@ typedef struct besom_open_options {
 BESOM_INLINE besom_status besom_open(const char *path, const besom_open_options *options,
                                      besom_filter **out);
 
-/*
- * diff writes the difference between two filters, for shipping updates of a list. It is as small as
- * the change of the set if besom_build made `fresh` like `old`. patch makes the filter that `fresh`
- * was from one that equals `old` bit for bit. Both take the memory of both filters; if `old` is
- * concurrent, patch takes that of `old` twice. diff_compact writes a patch that takes up to 40 %
- * fewer bytes for aqf, qf and yesno; releases up to 0.2 refuse it (NEWER_VERSION). A short patch
- * may make a large filter, if that has few keys: for patches that are not trusted, give `old` an
- * allocator that has a limit. Errors: UNSUPPORTED, NO_MEMORY, what the sink returned (diff);
- * INCOMPATIBLE (a patch for another filter), CORRUPT, NEWER_VERSION, NO_MEMORY (patch).
- */
-BESOM_API besom_status besom_diff(const besom_filter *old, const besom_filter *fresh,
-                                  const besom_sink *sink);
-BESOM_API besom_status besom_diff_compact(const besom_filter *old, const besom_filter *fresh,
-                                          const besom_sink *sink);
-BESOM_API besom_status besom_patch(const besom_filter *old, const void *patch, size_t len,
-                                   besom_filter **out);
-
-/* -------------------------------------------------------------- lists of domains */
-
-/*
- * In a list of domains a key is a name, such as "example.com", which stands for itself and for all
- * names below it. besom_contains and besom_contains_many then ask the name and its parents:
- * "www.example.com", "example.com", "com". They fold ASCII letters to lower case, and ignore "*."
- * at the beginning and dots at the end; other bytes are asked as they are, so names in other
- * scripts must be punycode. besom_adapt adapts for the parts of the name that are answered yes. All
- * other calls take single keys: list names in lower case, without dots at either end. Calls on
- * digests ask one key.
- *
- * The false-positive rate of a name is the rate of the filter times the labels that are asked. Put
- * the public suffixes (com, co.uk) on the no list, unless they are listed: otherwise a false
- * positive for one of them is one for all names below it. besom build --domains does both.
- *
- * A saved list of domains has format version 2. Versions of besom that do not know it refuse it.
- */
-
-/* The list has exceptions: keys "!name". Of a name and its parents the longest that is listed or
- * excepted decides. A false positive for an exception is a wrong no. */
-#define BESOM_DOMAINS_EXCEPT 1u
-
-/*
- * Makes a filter a list of domains. labels: the most labels of a listed name or an exception, 1 to
- * 127; parents with more are not asked. 0: the filter is no list of domains any more. Errors:
- * INVALID, READ_ONLY, BUSY, UNSUPPORTED (concurrent filters; kinds that look at the key itself:
- * learned, grouped).
- */
-BESOM_API besom_status besom_set_domains(besom_filter *f, unsigned labels, unsigned flags);
-
-/* The labels of besom_set_domains, 0 if the filter is no list of domains; flags may be NULL. */
-BESOM_API unsigned besom_domain_labels(const besom_filter *f, unsigned *flags);
-
-/*
- * As besom_contains, for any filter: asks the name and its parents. If the answer is yes and entry
- * is not NULL, *entry becomes the part of the name that is listed: it points into name.
- */
-BESOM_API bool besom_domain_contains(const besom_filter *f, const void *name, size_t len,
-                                     besom_bytes *entry);
-
-/*
- * The same for a name as it is in a packet of DNS: labels, each after a byte with its length, up to
- * an empty one. No for what is none, and for a label with a dot in it. At most len bytes are read.
- */
-BESOM_API bool besom_domain_contains_wire(const besom_filter *f, const void *name, size_t len);
-
 #include "besom_abi.h"
+#include "besom_lists.h"
 
 #ifdef __cplusplus
 }

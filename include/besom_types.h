@@ -105,6 +105,16 @@ typedef struct besom_digest_source {
   void *ctx;
 } besom_digest_source;
 
+/*
+ * The group of a key, as any number: equal numbers are one group. The function must always return
+ * the same number for a key, in every process that reads the filter. It may run in any thread that
+ * builds or queries the filter.
+ */
+typedef struct besom_grouping {
+  uint64_t (*group_of)(void *ctx, const void *key, size_t len);
+  void *ctx;
+} besom_grouping;
+
 /* Called during long work; total is 0 if unknown. If it returns false: BESOM_CANCELLED. */
 typedef struct besom_progress {
   bool (*tick)(void *ctx, uint64_t done, uint64_t total);

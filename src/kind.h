@@ -17,6 +17,7 @@
 #include "core/cpu.h"
 #include "core/explain.h"
 #include "core/hash.h"
+#include "core/options.h"
 #include "core/sections.h"
 
 #define MAX_CAPACITY (UINT64_C(1) << 44)
@@ -366,6 +367,7 @@ struct besom_kind {
    */
   bool keeps_reports;
   bool full_exceptions; /* by default: its seed is often public */
+  struct option_table options;
 
   /* Of kinds that start empty: fills a zeroed struct whose head is ready. On failure it leaves
    * nothing allocated. */

@@ -71,3 +71,9 @@ __attribute__((constructor(101))) static void fill_infos(void) {
 const besom_kind_info *besom_kinds(size_t i) {
   return i < n_infos ? &infos[i] : NULL;
 }
+
+const besom_option_info *besom_kind_option(const char *name, size_t i) {
+  const struct besom_kind *kind = name ? besom__kind_named(name) : NULL;
+  const struct option_table *table = kind ? &kind->options : &besom__report_options;
+  return (kind || !name) && i < table->n ? &table->rows[i].info : NULL;
+}

@@ -99,7 +99,7 @@ static const argument arguments[] = {
      "with --smallest: the part of a key in parentheses names its group, as in '^([^:]*):'; each "
      "group is planned at its own proportion of yes keys",
      .text = &given.group_by},
-    {"--options", "K=V,...", "options of the kind (see docs/kinds.md)", .text = &given.options},
+    {"--options", "K=V,...", "see besom kinds --options", .text = &given.options},
     {"--memory", "BYTES",
      "memory limit besides the filter, such as 500M; duplicate keys then count each time",
      .count = &given.memory, .least = 1, .most = 1e18},

@@ -68,13 +68,12 @@ besom_status besom__filter_create(const struct besom_kind *kind, const besom_con
                                   const struct hasher *hasher, besom_filter **out) {
   besom_filter *f;
   if (config->repeated != 0 && !kind->takes_repeats) return BESOM_INVALID;
-  struct kind_config own;
   besom_status status = besom__check_set(kind, config->flags);
   if (status == BESOM_OK) status = besom__filter_new(kind, hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
   f->is_set = config->flags & BESOM_SET;
-  status = besom__reports_configure(f, config, &own);
-  if (status == BESOM_OK) status = kind->create(f, &own.config);
+  status = besom__reports_configure(f, config);
+  if (status == BESOM_OK) status = kind->create(f, config);
   if (status == BESOM_OK) besom__set_settle(f);
   return besom__filter_made(status, f, out);
 }

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/options.h"
 #include "core/system/memory.h"
+#include "kind_options.h"
 #include "kinds.h"
 
 /* -------------------------------------------------------------- members that all kinds share */
@@ -168,29 +168,14 @@ static besom_status try_config(const besom_config *config, const struct besom_ki
   return status == BESOM_NO_MEMORY || status == BESOM_FULL ? BESOM_OK : status;
 }
 
-/* The option that is wrong by itself. There are options: without them no kind refuses one. */
+/* The tables of options say what is wrong with them, but for a text. */
 static besom_status explain_options(const besom_config *c, const struct besom_kind *kind,
                                     struct explanation *why) {
-  const char *at = c->options;
-  struct option option;
-  while (besom__option_next(&at, &option) == BESOM_OK) {
-    int len =
-        (int)((const char *)option.value.data + option.value.len - (const char *)option.name.data);
-    char alone[512];
-    if (snprintf(alone, sizeof alone, "%.*s", len, (const char *)option.name.data) >=
-        (int)sizeof alone)
-      return besom__explain(why, BESOM_BAD_OPTION, "option \"%.60s\" has more than %d bytes", alone,
-                            (int)sizeof alone - 1);
-    besom_config trial = *c;
-    trial.options = alone;
-    if (try_config(&trial, kind) == BESOM_BAD_OPTION)
-      return besom__explain(why, BESOM_BAD_OPTION,
-                            "option \"%.60s\" of kind \"%s\" is unknown, or its value is out of "
-                            "range: see docs/kinds.md",
-                            alone, kind->name);
-  }
-  return besom__explain(why, BESOM_BAD_OPTION, "options \"%.60s\" is not name=value,name=value",
-                        c->options);
+  besom_status status = besom__kind_options_check(kind, c->options, why);
+  if (status != BESOM_OK) return status;
+  return besom__explain(why, BESOM_BAD_OPTION,
+                        "options \"%.60s\": kind \"%s\" cannot read its text", c->options,
+                        kind->name);
 }
 
 /* The accepted value that is nearest to a refused one, between that and an accepted one. */

@@ -88,7 +88,7 @@ static besom_status blocked_plan(const besom_config *config, double keys,
 static besom_status blocked_create(besom_filter *f, const besom_config *config) {
   enum isa isa;
   struct blocked_geometry shape;
-  besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
+  besom_status status = besom__option_isa(&f->kind->options, config->options, &isa);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits) return BESOM_INVALID;
   f->capacity = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
@@ -249,6 +249,7 @@ const struct besom_kind besom__blocked_bloom = {
     .summary = "Bloom filter of one cache line per key: the fastest; inserts and merges only",
     .also = BESOM_CAN_REKEY,
     .size = sizeof(struct blocked_bloom),
+    .options = ISA_ONLY,
     .create = blocked_create,
     .create_like = blocked_create_like,
     .destroy = blocked_destroy,

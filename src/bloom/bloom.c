@@ -108,7 +108,7 @@ static besom_status make_words(besom_filter *f, struct bloom_bits geometry, enum
 
 static besom_status bloom_create(besom_filter *f, const besom_config *config) {
   enum isa isa;
-  besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
+  besom_status status = besom__option_isa(&f->kind->options, config->options, &isa);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
@@ -252,6 +252,7 @@ const struct besom_kind besom__bloom = {
     .summary = "Bloom filter: inserts and merges only",
     .also = BESOM_CAN_REKEY,
     .size = sizeof(struct bloom),
+    .options = ISA_ONLY,
     .create = bloom_create,
     .create_like = bloom_create_like,
     .destroy = bloom_destroy,

@@ -127,7 +127,7 @@ static besom_status fuse_build_of(besom_filter *f, struct digests *d) {
 }
 
 static besom_status fuse_read_config(besom_filter *f, const besom_config *config, enum isa *isa) {
-  besom_status status = besom__options_isa(config->options, isa, NULL, 0);
+  besom_status status = besom__option_isa(&f->kind->options, config->options, isa);
   if (status != BESOM_OK) return status;
   uint32_t width = fuse_width_for(config);
   fuse(f)->cells = (struct fuse_cells){.mask = bits_below(width), .width = width};
@@ -220,6 +220,7 @@ const struct besom_kind besom__fuse = {
     .name = "fuse",
     .summary = "binary fuse filter: built once from a set; the smallest, and fast",
     .size = sizeof(struct fuse),
+    .options = ISA_ONLY,
     .destroy = fuse_destroy,
     .bits_per_key = fuse_bits_per_key,
     .stats = fuse_stats,

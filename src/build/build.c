@@ -132,10 +132,8 @@ static besom_status build_whole(const besom_config *config, const besom_input *i
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
   f->is_set = config->flags & BESOM_SET;
-  struct kind_config own;
-  status = besom__reports_configure(f, config, &own);
-  if (status == BESOM_OK)
-    status = kind->build->build(f, &own.config, in->yes, in->no, in->progress);
+  status = besom__reports_configure(f, config);
+  if (status == BESOM_OK) status = kind->build->build(f, config, in->yes, in->no, in->progress);
   if (status == BESOM_OK) besom__set_settle(f);
   return besom__filter_made(status, f, out);
 }
@@ -150,12 +148,11 @@ static besom_status build_whole_sorted(const besom_config *config, const besom_i
   if (status == BESOM_OK && config->flags & BESOM_CONCURRENT) status = BESOM_UNSUPPORTED;
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
-  struct kind_config own;
   struct digests d = {0};
-  status = besom__reports_configure(f, config, &own);
+  status = besom__reports_configure(f, config);
   if (status == BESOM_OK)
     status = besom__collect_sorted(f, in->digests, config->capacity, in->progress, &d);
-  if (status == BESOM_OK) status = kind->build->build_digests(f, &own.config, &d);
+  if (status == BESOM_OK) status = kind->build->build_digests(f, config, &d);
   besom__digests_free(f, &d);
   return besom__filter_made(status, f, out);
 }

@@ -129,19 +129,17 @@ static besom_status add_first_layer(struct scaling *s, const besom_config *confi
   return BESOM_OK;
 }
 
-/* expansion=2, 4, ... 65536 */
-static besom_status read_expansion(struct scaling *s, const struct option *option) {
-  uint64_t factor;
-  besom_status status = besom__option_number(option, &factor);
-  if (status != BESOM_OK) return status;
-  for (s->growth = 1; s->growth < MAX_GROWTH && UINT64_C(1) << s->growth < factor;) s->growth++;
-  return factor == UINT64_C(1) << s->growth ? BESOM_OK : BESOM_BAD_OPTION;
-}
+struct scaling_values {
+  besom_bytes base;
+  uint64_t expansion;
+};
 
-static besom_status scaling_read_option(struct scaling *s, const struct option *option) {
-  return besom__option_is(option, "expansion") ? read_expansion(s, option)
-                                               : besom__layer_option(&s->base, option);
-}
+static const struct option_row scaling_rows[] = {
+    OPTION_ROW(scaling_values, base, BESOM_OPTION_KIND, .standard = "qf",
+               .meaning = "the kind of the layers"),
+    OPTION_NUMBER(scaling_values, expansion, POWER, 2, UINT64_C(1) << MAX_GROWTH, "2",
+                  "capacity of a new layer, divided by that of the one before"),
+};
 
 /* A chain of maplets is a maplet, and one of sets of pairs is a set. */
 static void scaling_settle(besom_filter *f) {
@@ -153,14 +151,10 @@ static void scaling_settle(besom_filter *f) {
 
 static besom_status scaling_create(besom_filter *f, const besom_config *config) {
   struct scaling *s = scaling(f);
-  const char *text = config->options;
-  struct option option;
-  besom_status status;
-  s->base.kind = besom__in_this_build(&besom__qf);
-  s->growth = 1;
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = scaling_read_option(s, &option)) != BESOM_OK) return status;
-  if (status != BESOM_END || s->base.kind == &besom__scaling) return BESOM_BAD_OPTION;
+  struct scaling_values o;
+  besom_status status = besom__layered_options_read(f->kind, config->options, &o, &s->base);
+  if (status != BESOM_OK) return status;
+  s->growth = trailing_zeros(o.expansion);
   if (config->slots || (config->value_bits && !s->base.kind->query.longest_match))
     return BESOM_INVALID;
   f->capacity = MAX_CAPACITY;
@@ -469,7 +463,8 @@ static struct layer_kind saved_options(const struct scaling *s) {
   const char *text = s->base.options;
   struct option option;
   while (besom__option_next(&text, &option) == BESOM_OK)
-    if (!besom__option_is(&option, "isa")) besom__layer_option(&saved, &option);
+    if (!besom__says(option.name, "isa"))
+      besom__option_append(saved.options, sizeof saved.options, &option);
   return saved;
 }
 
@@ -579,6 +574,7 @@ const struct besom_kind besom__scaling = {
     .also = BESOM_CAN_SCALE,
     .except = BESOM_CAN_VALUE, /* the default base has none */
     .size = sizeof(struct scaling),
+    .options = {OPTION_ROWS(scaling_rows), .passes_on = true},
     .takes_repeats = true,
     .maplet = &besom__scaling_maplet,
     .create = scaling_create,

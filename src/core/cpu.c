@@ -41,12 +41,3 @@ enum isa besom__isa_best(void) {
 const char *besom__isa_name(enum isa isa) {
   return names[isa];
 }
-
-besom_status besom__isa_parse(const char *name, size_t len, enum isa *isa) {
-  for (enum isa i = ISA_PORTABLE; i <= besom__isa_best(); i++)
-    if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0) {
-      *isa = i;
-      return BESOM_OK;
-    }
-  return BESOM_BAD_OPTION;
-}

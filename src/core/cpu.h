@@ -25,7 +25,4 @@ enum isa besom__isa_best(void);
 
 const char *besom__isa_name(enum isa isa);
 
-/* The set of that name. Errors: BAD_OPTION (unknown, or not supported here). */
-besom_status besom__isa_parse(const char *name, size_t len, enum isa *isa);
-
 #endif

@@ -29,9 +29,16 @@ static const struct partial_key_policy policy = {
         },
 };
 
+static const struct option_row cf_rows[] = {
+    OPTION_ISA(partial_key_values),
+    OPTION_WORDS(partial_key_values, layout, "buckets, windows",
+                 "windows: smaller, with slower inserts"),
+};
+
 const struct besom_kind besom__cf = {
     .name = "cf",
     .summary = "cuckoo filter: small and fast; counts up to 8, removes, merges",
     .policy = &policy,
+    .options = {OPTION_ROWS(cf_rows)},
     PARTIAL_KEY_KIND,
 };

@@ -47,16 +47,12 @@ static besom_status partial_key_ready(besom_filter *f, besom_status status,
 }
 
 besom_status besom__partial_key_create(besom_filter *f, const besom_config *config) {
-  enum isa isa;
-  const struct partial_key_policy *policy = f->kind->policy;
-  bool windows = false;
-  struct flag_option layouts = {"layout", "windows", "buckets", &windows};
-  besom_status status =
-      besom__options_isa(config->options, &isa, &layouts, policy->has_windows ? 1 : 0);
+  struct partial_key_values o = {0};
+  besom_status status = besom__options_read(&f->kind->options, config->options, &o);
   if (status != BESOM_OK) return status;
-  if (windows) return besom__windows_create(f, config);
+  if (o.layout) return besom__windows_create(f, config);
   status = besom__cuckoo_create(f, &layout, config, 0, &partial_key(f)->table);
-  return partial_key_ready(f, status, policy, isa);
+  return partial_key_ready(f, status, f->kind->policy, isa_of_option(o.isa));
 }
 
 besom_status besom__partial_key_create_like(besom_filter *f, const besom_filter *model) {

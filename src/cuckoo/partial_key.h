@@ -56,6 +56,11 @@ struct partial_key_policy {
   bool has_windows;                                       /* the option layout (windows.h) */
 };
 
+/* The values of the options; vacuum has only the first. */
+struct partial_key_values {
+  uint64_t isa, layout; /* of layout, 1 is windows */
+};
+
 /* The chunks of a vacuum filter, by the lowest bits of the fingerprint. */
 struct chunks {
   uint64_t start_mask[CHUNK_SIZES]; /* of the bits of a bucket: the first bucket of its chunk */
@@ -175,7 +180,7 @@ extern const struct whole_ops besom__partial_key_whole;
 extern const struct build_ops besom__partial_key_build;
 extern const struct file_ops besom__partial_key_file;
 
-/* All members of both but name, summary and policy. */
+/* All members of both but name, summary, policy and options. */
 #define PARTIAL_KEY_KIND                                                                \
   .max_copies = MAX_COPIES, .size = sizeof(struct partial_key), .full_by_chance = true, \
   .create = besom__partial_key_create, .create_like = besom__partial_key_create_like,   \

@@ -39,5 +39,6 @@ const struct besom_kind besom__vacuum = {
     .name = "vacuum",
     .summary = "vacuum filter: a cuckoo filter whose two buckets are near each other",
     .policy = &policy,
+    .options = ISA_ONLY,
     PARTIAL_KEY_KIND,
 };

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/options.h"
 #include "core/system/memory.h"
 
 #define DEFAULT_REPORT_RESERVE 0.05
@@ -26,58 +25,20 @@
 
 /* ------------------------------------------------------------------ options */
 
-static besom_status read_report_option(struct report_options *o, const struct option *option,
-                                       bool *is_own) {
-  bool full;
-  const struct flag_option forget = {"forget", "yes", "no", &o->forget},
-                           form = {"exceptions", "full", "short", &full};
-  besom_status status = BESOM_OK;
-  *is_own = true;
-  if (besom__option_is(option, "forget")) {
-    status = besom__option_flag(option, &forget, 1);
-  } else if (besom__option_is(option, "exceptions")) {
-    status = besom__option_flag(option, &form, 1);
-    if (status == BESOM_OK) o->form = full ? EXCEPTIONS_FULL : EXCEPTIONS_SHORT;
-  } else if (besom__option_is(option, "max_exceptions")) {
-    status = besom__option_number(option, &o->most);
-    if (status == BESOM_OK && !(o->most && o->most <= MOST_EXCEPTIONS)) status = BESOM_BAD_OPTION;
-  } else {
-    *is_own = false;
-  }
-  return status;
-}
-
-/* Appends an option to those of the kind. */
-static void keep_option(struct byte_writer *w, const struct option *option, bool first) {
-  const char *start = option->name.data,
-             *end = (const char *)option->value.data + option->value.len;
-  if (!first) besom__write_bytes(w, ",", 1);
-  besom__write_bytes(w, start, (size_t)(end - start));
-}
-
-besom_status besom__reports_configure(besom_filter *f, const besom_config *config,
-                                      struct kind_config *own) {
-  const char *text = config->options;
-  struct byte_writer w = {(uint8_t *)own->options,
-                          (uint8_t *)own->options + sizeof own->options - 1, false};
-  struct option option;
-  bool any = false;
-  own->config = *config;
+besom_status besom__reports_configure(besom_filter *f, const besom_config *config) {
+  struct report_values o;
+  struct option_reader reader = {.table = &f->kind->options, .reports = &o};
   if (f->kind->keeps_reports) return BESOM_OK;
+  besom_status status = besom__options_read_all(&reader, config->options);
   f->reports =
-      (struct report_options){.no_capacity = config->no_capacity, .reserve = config->reserve};
-  besom_status next;
-  while ((next = besom__option_next(&text, &option)) == BESOM_OK) {
-    bool is_report_option;
-    besom_status status = read_report_option(&f->reports, &option, &is_report_option);
-    if (status != BESOM_OK) return status;
-    any |= is_report_option;
-    if (!is_report_option) keep_option(&w, &option, (char *)w.at == own->options);
-  }
-  if (!any) return BESOM_OK; /* what is not an option is left to the kind */
-  *w.at = 0;
-  own->config.options = own->options;
-  return w.failed || next != BESOM_END ? BESOM_BAD_OPTION : BESOM_OK;
+      (struct report_options){.most = o.max_exceptions == OPTION_UNSET ? 0 : o.max_exceptions,
+                              .no_capacity = config->no_capacity,
+                              .reserve = config->reserve,
+                              .forget = o.forget,
+                              .form = o.exceptions == OPTION_UNSET ? EXCEPTIONS_DEFAULT
+                                      : o.exceptions               ? EXCEPTIONS_FULL
+                                                                   : EXCEPTIONS_SHORT};
+  return status;
 }
 
 /* Of a chain, which grows: what its layers hold. */

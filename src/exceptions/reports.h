@@ -12,19 +12,11 @@
 #include "exceptions/exceptions.h"
 #include "kind.h"
 
-/* The configuration for a kind: without the options that concern exceptions. */
-#define KIND_OPTIONS_BYTES 1024
-struct kind_config {
-  besom_config config;
-  char options[KIND_OPTIONS_BYTES];
-};
-
 /*
  * Reads the options max_exceptions, forget and exceptions, config.reserve and config.no_capacity
  * for a new filter. Errors: BAD_OPTION.
  */
-besom_status besom__reports_configure(besom_filter *f, const besom_config *config,
-                                      struct kind_config *own);
+besom_status besom__reports_configure(besom_filter *f, const besom_config *config);
 
 /*
  * Whether reports are taken by the calls of this file. Not those of a filter that is bound to its

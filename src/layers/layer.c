@@ -5,40 +5,9 @@
 
 #define KIND_BYTES 16
 
-static bool can_insert(const struct besom_kind *kind) {
-  return kind_abilities(kind) & BESOM_CAN_INSERT;
-}
-
-static bool can_insert_or_be_built(const struct besom_kind *kind) {
-  return can_insert(kind) || KIND_HAS(kind, build, build_digests);
-}
-
 /* Whether the layers of this kind can be maplets. */
 static bool may_have_maplets(const besom_filter *outer) {
   return outer->kind->maplet || outer->kind->map;
-}
-
-static bool can_be_layer(const struct besom_kind *kind, bool may_be_built) {
-  return kind && (may_be_built ? can_insert_or_be_built(kind) : can_insert(kind));
-}
-
-besom_status besom__layer_option(struct layer_kind *base, const struct option *option) {
-  char name[KIND_BYTES] = {0};
-  if (besom__option_is(option, "base")) {
-    if (option->value.len >= sizeof name) return BESOM_BAD_OPTION;
-    memcpy(name, option->value.data, option->value.len);
-    base->kind = besom__kind_named(name);
-    return can_be_layer(base->kind, base->may_be_built) ? BESOM_OK : BESOM_BAD_OPTION;
-  }
-  size_t len = strlen(base->options), more = option->name.len + 1 + option->value.len + (len > 0);
-  if (len + more >= sizeof base->options) return BESOM_BAD_OPTION;
-  struct byte_writer w = {(uint8_t *)base->options + len,
-                          (uint8_t *)base->options + sizeof base->options, false};
-  if (len) besom__write_bytes(&w, ",", 1);
-  besom__write_bytes(&w, option->name.data, option->name.len);
-  besom__write_bytes(&w, "=", 1);
-  besom__write_bytes(&w, option->value.data, option->value.len);
-  return BESOM_OK;
 }
 
 static besom_config own_config(const besom_filter *outer, const struct layer_kind *base,
@@ -179,17 +148,17 @@ besom_status besom__layer_load_if(const besom_filter *outer, struct sections_in 
 
 besom_status besom__layer_load(const besom_filter *outer, struct sections_in *in,
                                besom_filter **layer) {
-  return besom__layer_load_if(outer, in, can_insert, layer);
+  return besom__layer_load_if(outer, in, besom__can_insert, layer);
 }
 
 besom_status besom__layer_load_built(const besom_filter *outer, struct sections_in *in,
                                      besom_filter **layer) {
-  return besom__layer_load_if(outer, in, can_insert_or_be_built, layer);
+  return besom__layer_load_if(outer, in, besom__can_insert_or_be_built, layer);
 }
 
 besom_status besom__layer_clone(const besom_filter *outer, const besom_filter *layer,
                                 besom_filter **copy) {
-  return besom__layer_clone_if(outer, layer, can_insert, copy);
+  return besom__layer_clone_if(outer, layer, besom__can_insert, copy);
 }
 
 /* By saving and loading it, in memory. */

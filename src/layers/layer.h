@@ -1,27 +1,11 @@
 /*
- * The layers of a layered filter: their kind, by the option base=KIND, and how they are created,
- * saved and loaded. Layers are queried by digest, so the hash of the outer filter is used for all.
+ * The layers of a layered filter: how they are created, saved and loaded. Layers are queried by
+ * digest, so the hash of the outer filter is used for all.
  */
 #ifndef BESOM_LAYERED_LAYER_H
 #define BESOM_LAYERED_LAYER_H
 
-#include "core/options.h"
-#include "kind.h"
-
-#define LAYER_OPTIONS_BYTES 64
-
-/* The kind of the layers, and the options for it. */
-struct layer_kind {
-  const struct besom_kind *kind;
-  char options[LAYER_OPTIONS_BYTES];
-  bool may_be_built; /* kinds without insert are allowed: they are built from digests */
-};
-
-/*
- * Reads an option. base=KIND sets the kind; it must be able to insert, or to be built from digests
- * if that is allowed. Any other option is kept for the layers. Errors: BAD_OPTION.
- */
-besom_status besom__layer_option(struct layer_kind *base, const struct option *option);
+#include "kind_options.h"
 
 /*
  * Creates an empty layer of outer, with the numbers of config and the kind and options of base.

@@ -134,26 +134,40 @@ static bool is_bloom(const struct layer_kind *base) {
   return is_kind(base->kind, &besom__bloom);
 }
 
-static besom_status cascade_read_option(const struct option *option, struct cascade_options *out) {
-  struct flag_option closed = {"universe", "closed", "open", &out->closed};
-  if (besom__option_is(option, closed.name)) return besom__option_flag(option, &closed, 1);
-  besom_status status = besom__layer_option(&out->base, option);
-  bool known = is_bloom(&out->base) || is_kind(out->base.kind, &besom__fuse) ||
-               is_kind(out->base.kind, &besom__ribbon);
-  return status == BESOM_OK && !known ? BESOM_BAD_OPTION : status;
+struct cascade_values {
+  besom_bytes base;
+  uint64_t universe;
+};
+
+#define UNIVERSE                                         \
+  OPTION_WORDS(cascade_values, universe, "open, closed", \
+               "closed: only keys of the lists are asked; needs base=ribbon or fuse")
+
+static const struct option_row cascade_rows[] = {
+    OPTION_ROW(cascade_values, base, BESOM_OPTION_KIND, .words = "bloom, fuse, ribbon",
+               .meaning = "the kind of the filters"),
+    UNIVERSE,
+};
+
+const struct option_row besom__updated_rows[UPDATED_ROWS] = {
+    OPTION_ROW(cascade_values, base, BESOM_OPTION_KIND, .words = "ribbon, fuse, bloom",
+               .meaning = "the kind of the filters of the base"),
+    UNIVERSE,
+};
+
+const char *besom__cascade_conflict(const void *values) {
+  const struct cascade_values *o = values;
+  return o->universe && besom__says(o->base, "bloom")
+             ? "universe=closed needs base=ribbon or base=fuse"
+             : NULL;
 }
 
-static besom_status cascade_read_options(const char *text, struct cascade_options *out) {
-  struct option option;
-  besom_status status;
-  *out = (struct cascade_options){
-      .base = {.kind = besom__in_this_build(&besom__bloom), .may_be_built = true}};
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = cascade_read_option(&option, out)) != BESOM_OK) return status;
-  if (status != BESOM_END) return status;
-  if (out->closed && is_bloom(&out->base)) return BESOM_BAD_OPTION;
-  enum isa isa; /* the only option of these kinds; some plans have no filter that would read it */
-  return besom__options_isa(out->base.options, &isa, NULL, 0);
+static besom_status cascade_read_options(const struct besom_kind *kind, const char *text,
+                                         struct cascade_options *out) {
+  struct cascade_values o;
+  besom_status status = besom__layered_options_read(kind, text, &o, &out->base);
+  out->closed = o.universe;
+  return status;
 }
 
 static besom_status cascade_build_of(besom_filter *f, const besom_config *config,
@@ -174,13 +188,13 @@ static besom_status cascade_build_of(besom_filter *f, const besom_config *config
   return plan.rate > 0 ? add_filter_and_bits(c, &options->base, plan, yes, no) : BESOM_INVALID;
 }
 
-static besom_status cascade_build(besom_filter *f, const besom_config *config,
-                                  const besom_source *yes, const besom_source *no,
-                                  const besom_progress *progress) {
+besom_status besom__cascade_build_as(const struct besom_kind *kind, besom_filter *f,
+                                     const besom_config *config, const besom_source *yes,
+                                     const besom_source *no, const besom_progress *progress) {
   struct cascade_options options;
   struct digests held = {0}, denied = {0};
   if (config->slots || config->value_bits) return BESOM_INVALID;
-  besom_status status = cascade_read_options(config->options, &options);
+  besom_status status = cascade_read_options(kind, config->options, &options);
   if (status == BESOM_OK) status = cascade_make_room(cascade(f), is_bloom(&options.base));
   if (status != BESOM_OK) return status;
   status = besom__collect(f, yes, config->capacity, progress, &held);
@@ -192,10 +206,16 @@ static besom_status cascade_build(besom_filter *f, const besom_config *config,
   return status;
 }
 
+static besom_status cascade_build(besom_filter *f, const besom_config *config,
+                                  const besom_source *yes, const besom_source *no,
+                                  const besom_progress *progress) {
+  return besom__cascade_build_as(f->kind, f, config, yes, no, progress);
+}
+
 besom_status besom__cascade_of_digests(besom_filter *f, const besom_config *config,
                                        struct digests *yes, struct digests *no) {
   struct cascade_options options;
-  besom_status status = cascade_read_options(config->options, &options);
+  besom_status status = cascade_read_options(f->kind, config->options, &options);
   if (status == BESOM_OK) status = cascade_make_room(cascade(f), is_bloom(&options.base));
   if (status != BESOM_OK) return status;
   status = cascade_build_of(f, config, &options, yes, no);
@@ -295,6 +315,7 @@ const struct besom_kind besom__cascade = {
     .name = "cascade",
     .summary = "static: yes to all of one list, no to all of another; base=ribbon is the smallest",
     .size = sizeof(struct cascade),
+    .options = {OPTION_ROWS(cascade_rows), .passes_on = true, .conflict = besom__cascade_conflict},
     .destroy = cascade_destroy,
     .stats = cascade_stats,
     .layer = cascade_layer,

@@ -7,6 +7,17 @@
 
 #include "kind.h"
 
+/* Builds a cascade (cascade.c) with the options of this kind, `updated` or `cascade`. Errors: as
+ * besom_build. */
+besom_status besom__cascade_build_as(const struct besom_kind *kind, besom_filter *f,
+                                     const besom_config *config, const besom_source *yes,
+                                     const besom_source *no, const besom_progress *progress);
+
+/* The options of `updated`: those of `cascade`, with another default. */
+#define UPDATED_ROWS 2
+extern const struct option_row besom__updated_rows[UPDATED_ROWS];
+const char *besom__cascade_conflict(const void *values);
+
 /* Builds a cascade (cascade.c), as a layer of another filter, from digests, which it changes. f is
  * zeroed, with a ready head. Errors: as besom_build. */
 besom_status besom__cascade_of_digests(besom_filter *f, const besom_config *config,

@@ -208,6 +208,7 @@ const struct besom_kind besom__grouped = {
     .name = "grouped",
     .summary = "static: exact on two lists; each group of keys is planned at its own proportion",
     .size = sizeof(struct grouped),
+    .options = {OPTION_ROWS(besom__grouped_rows)},
     .destroy = besom__grouped_destroy,
     .stats = grouped_stats,
     .query = {.contains = grouped_contains,

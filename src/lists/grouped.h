@@ -34,6 +34,9 @@ struct grouped {
   uint64_t least_bits;    /* of any filter: the sum over groups */
 };
 
+#define GROUPED_ROWS 2
+extern const struct option_row besom__grouped_rows[GROUPED_ROWS];
+
 void besom__grouped_destroy(besom_filter *f);
 besom_status besom__grouped_build(besom_filter *f, const besom_config *config,
                                   const besom_source *yes, const besom_source *no,

@@ -265,31 +265,30 @@ static besom_status build_last(struct grouped_input *in) {
 
 /* ------------------------------------------------------------------ options */
 
-/* The last option is the expression: it may have commas. */
-static const char *rule_in(const char *options) {
-  static const char name[] = "group=";
-  while (options && strncmp(options, name, sizeof name - 1) != 0) {
-    options = strchr(options, ',');
-    if (options) options++;
-  }
-  return options ? options + sizeof name - 1 : NULL;
-}
+struct grouped_values {
+  uint64_t universe;
+  besom_bytes group;
+};
+
+const struct option_row besom__grouped_rows[GROUPED_ROWS] = {
+    OPTION_WORDS(grouped_values, universe, "open, closed",
+                 "closed: only keys of the lists are asked"),
+    OPTION_ROW(grouped_values, group, BESOM_OPTION_TEXT, .standard = "all keys are one group",
+               .meaning = "an expression with the group in parentheses; the last option"),
+};
 
 static besom_status grouped_read_options(struct grouped_input *in, const besom_config *config) {
   struct grouped *g = in->g;
-  const char *text = config->options, *rule = rule_in(text);
-  struct flag_option closed = {"universe", "closed", "open", &in->closed};
-  struct option option;
-  besom_status status = BESOM_OK;
-  while (status == BESOM_OK && (!rule || text < rule - 6)) {
-    status = besom__option_next(&text, &option);
-    if (status == BESOM_OK) status = besom__option_flag(&option, &closed, 1);
-  }
-  if (status != BESOM_OK && status != BESOM_END) return status;
-  if (rule && config->grouping) return BESOM_INVALID;
+  struct grouped_values o;
+  besom_status status = besom__options_read(&g->head.kind->options, config->options, &o);
+  if (status != BESOM_OK) return status;
+  in->closed = o.universe;
+  if (o.group.data && config->grouping) return BESOM_INVALID;
   if (config->grouping) g->by = *config->grouping;
   g->by_function = config->grouping != NULL;
-  return rule ? besom__group_rule_new(&g->rule, &g->head.allocator, rule, strlen(rule)) : BESOM_OK;
+  return o.group.data
+             ? besom__group_rule_new(&g->rule, &g->head.allocator, o.group.data, o.group.len)
+             : BESOM_OK;
 }
 
 static besom_status grouped_read_config(struct grouped_input *in, const besom_config *config) {

@@ -26,7 +26,6 @@
 #define SHARE_OF_RATE 32 /* an update adds at most this share of the base's false-positive rate */
 #define LOWEST_RATE 0x1p-32 /* of a cascade over ribbon filters */
 #define FIRST_UPDATE 64 /* its layer number: other bits of the digest than any layer of the base */
-#define OPTIONS_BYTES 256
 #define BATCH 256
 
 struct updated {
@@ -114,18 +113,11 @@ static besom_status updated_build(besom_filter *f, const besom_config *config,
                                   const besom_source *yes, const besom_source *no,
                                   const besom_progress *progress) {
   const struct besom_kind *kind = besom__in_this_build(&besom__cascade);
-  char options[OPTIONS_BYTES] = "base=ribbon";
-  if (config->options && config->options[0]) {
-    if (strlen(options) + 1 + strlen(config->options) >= sizeof options) return BESOM_BAD_OPTION;
-    strcat(strcat(options, ","), config->options);
-  }
-  besom_config own = *config;
-  own.options = options;
   besom_filter *base;
   besom_status status = besom__filter_new(kind, &f->hasher, &f->allocator, &base);
   if (status != BESOM_OK) return status;
-  status = besom__filter_made(kind->build->build(base, &own, yes, no, progress), base,
-                              &updated(f)->base);
+  status = besom__filter_made(besom__cascade_build_as(f->kind, base, config, yes, no, progress),
+                              base, &updated(f)->base);
   if (status != BESOM_OK) return status;
   f->items = updated(f)->base->items;
   f->capacity = updated(f)->base->capacity;
@@ -343,6 +335,8 @@ const struct besom_kind besom__updated = {
     .name = "updated",
     .summary = "static: a ribbon, fuse or cascade filter and its updates, for small diffs",
     .size = sizeof(struct updated),
+    .options = {OPTION_ROWS(besom__updated_rows), .passes_on = true,
+                .conflict = besom__cascade_conflict},
     .destroy = updated_destroy,
     .stats = updated_stats,
     .layer = updated_layer,

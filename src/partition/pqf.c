@@ -62,7 +62,7 @@ static besom_status pqf_new_table(besom_filter *f, const struct pqf_geometry *g,
 static besom_status pqf_create(besom_filter *f, const besom_config *config) {
   enum isa isa;
   struct pqf_geometry g;
-  besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
+  besom_status status = besom__option_isa(&f->kind->options, config->options, &isa);
   if (status == BESOM_OK) status = besom__pqf_geometry(config, &g);
   return status == BESOM_OK ? pqf_new_table(f, &g, isa) : status;
 }
@@ -429,6 +429,7 @@ const struct besom_kind besom__pqf = {
     .also = BESOM_CAN_REKEY,
     .max_copies = PQF_MAX_COPIES,
     .size = sizeof(struct pqf),
+    .options = ISA_ONLY,
     .full_by_chance = true,
     .create = pqf_create,
     .create_like = pqf_create_like,

@@ -3,20 +3,32 @@
  * One remainder per key and nothing else: the baseline for every adaptive kind on the same table.
  */
 #include "core/address.h"
-#include "core/options.h"
 #include "quotient/quotient_calls.h"
 #include "quotient/quotient_filter.h"
 
 /* ------------------------------------------------------------------ creating and freeing */
 
+struct qf_values {
+  uint64_t isa, heads;
+};
+
+static const struct option_row qf_rows[] = {
+    OPTION_ISA(qf_values),
+    OPTION_WORDS(qf_values, heads, "yes, no",
+                 "no: leave out the third metadata word: one bit per slot less, the same queries, "
+                 "slower inserts"),
+};
+
 static besom_status qf_create(besom_filter *f, const besom_config *config) {
-  struct qtable_shape shape = {.heads = true};
+  struct qtable_shape shape = {0};
   if (config->value_bits) return BESOM_INVALID;
-  struct flag_option heads = {"heads", "yes", "no", &shape.heads};
-  besom_status status = besom__options_isa(config->options, &quotient_filter(f)->isa, &heads, 1);
-  if (status == BESOM_OK)
-    status = besom__counting_geometry(config, sizeof(struct quotient_filter), 0, false, &shape,
-                                      &quotient_filter(f)->repeats);
+  struct qf_values o;
+  besom_status status = besom__options_read(&f->kind->options, config->options, &o);
+  if (status != BESOM_OK) return status;
+  quotient_filter(f)->isa = isa_of_option(o.isa);
+  shape.heads = o.heads == 0;
+  status = besom__counting_geometry(config, sizeof(struct quotient_filter), 0, false, &shape,
+                                    &quotient_filter(f)->repeats);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   return besom__quotient_table_new(f, &shape, &quotient_filter(f)->table);
@@ -161,6 +173,7 @@ const struct besom_kind besom__qf = {
     .summary = "quotient filter: counts, removes, merges, grows",
     .also = BESOM_CAN_REKEY,
     .size = sizeof(struct quotient_filter),
+    .options = {OPTION_ROWS(qf_rows)},
     .takes_repeats = true,
     .create = qf_create,
     .create_like = besom__quotient_create_like,

@@ -72,9 +72,9 @@ static void ribbon_destroy(besom_filter *f) {
   if (!f->mapping) besom__retrieval_free(&ribbon(f)->retrieval, &f->allocator);
 }
 
-static besom_status ribbon_read_config(const besom_config *config, enum isa *isa,
-                                       struct retrieval_width *width) {
-  besom_status status = besom__options_isa(config->options, isa, NULL, 0);
+static besom_status ribbon_read_config(const besom_filter *f, const besom_config *config,
+                                       enum isa *isa, struct retrieval_width *width) {
+  besom_status status = besom__option_isa(&f->kind->options, config->options, isa);
   if (status != BESOM_OK) return status;
   *width = ribbon_width_for(config);
   bool valid =
@@ -87,7 +87,7 @@ static besom_status ribbon_build_digests(besom_filter *f, const besom_config *co
   enum isa isa;
   struct retrieval_width width;
   besom_status status =
-      d->n > MAX_RETRIEVAL_KEYS ? BESOM_FULL : ribbon_read_config(config, &isa, &width);
+      d->n > MAX_RETRIEVAL_KEYS ? BESOM_FULL : ribbon_read_config(f, config, &isa, &width);
   if (status != BESOM_OK) return status;
   besom__digests_unite(d);
   f->items = d->n;
@@ -102,7 +102,7 @@ static besom_status ribbon_build(besom_filter *f, const besom_config *config,
                                  const besom_progress *progress) {
   enum isa isa;
   struct retrieval_width width;
-  besom_status status = no ? BESOM_UNSUPPORTED : ribbon_read_config(config, &isa, &width);
+  besom_status status = no ? BESOM_UNSUPPORTED : ribbon_read_config(f, config, &isa, &width);
   return status == BESOM_OK ? besom__static_build(f, config, yes, progress, MAX_RETRIEVAL_KEYS)
                             : status;
 }
@@ -144,6 +144,7 @@ const struct besom_kind besom__ribbon = {
     .name = "ribbon",
     .summary = "bumped ribbon filter: built once from a set; the smallest",
     .size = sizeof(struct ribbon),
+    .options = ISA_ONLY,
     .destroy = ribbon_destroy,
     .bits_per_key = ribbon_bits_per_key,
     .stats = ribbon_stats,

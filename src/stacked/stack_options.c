@@ -14,45 +14,38 @@
 
 /* ------------------------------------------------------------------ options */
 
-static besom_status stack_options_read_option(struct stack_options *options,
-                                              const struct option *option) {
-  uint64_t number;
-  bool layers = besom__option_is(option, "layers"), frequent = besom__option_is(option, "frequent");
-  bool worst_fpr = besom__option_is(option, "worst_fpr_bits");
-  bool sampled = besom__option_is(option, "sampled");
-  if (!(layers || frequent || worst_fpr || sampled))
-    return besom__layer_option(&options->base, option);
-  besom_status status = besom__option_number(option, &number);
-  if (status != BESOM_OK) return status;
-  if (frequent) {
-    options->limits.frequent = number;
-    return number ? BESOM_OK : BESOM_BAD_OPTION;
-  }
-  if (number > 100) return BESOM_BAD_OPTION;
-  if (worst_fpr) options->limits.worst_fpr = exp2(-(double)number);
-  if (sampled) options->sampled_given = true, options->sampled = (double)number / 100;
-  if (layers) options->limits.layers = (uint32_t)number;
-  return !layers || (number % 2 && number <= MAX_STACK_LAYERS) ? BESOM_OK : BESOM_BAD_OPTION;
-}
+struct stacked_values {
+  besom_bytes base;
+  uint64_t layers, frequent, worst_fpr_bits, sampled;
+};
 
-/* What the kinds of layers read themselves. Some plans have a layer of another kind only. */
-static besom_status check_base_options(const struct layer_kind *base) {
-  enum isa isa;
-  bool heads_given;
-  struct flag_option heads = {"heads", "yes", "no", &heads_given};
-  return besom__options_isa(base->options, &isa, &heads,
-                            base->kind && is_kind(base->kind, &besom__qf));
-}
+const struct option_row besom__stacked_rows[STACKED_ROWS] = {
+    OPTION_ROW(stacked_values, base, BESOM_OPTION_KIND,
+               .words = "fuse, bloom, blocked-bloom, cf, vacuum, qf, pqf, ribbon",
+               .standard = "fuse; bloom if `capacity` has room for later inserts",
+               .meaning = "the kind of the layers"),
+    OPTION_NUMBER(stacked_values, layers, ODD, 1, MAX_STACK_LAYERS, "15",
+                  "maximum number of layers"),
+    OPTION_NUMBER(stacked_values, frequent, NUMBER, 1, UINT64_MAX, "chosen by the planner",
+                  "number of frequent non-members"),
+    OPTION_NUMBER(stacked_values, worst_fpr_bits, NUMBER, 0, 100, "no limit",
+                  "the false-positive rate for keys outside of the sample is at most 2^-this"),
+    OPTION_NUMBER(stacked_values, sampled, NUMBER, 0, 100, "estimated, or 50 without weights",
+                  "percentage of the negative queries that are for keys of the sample"),
+};
 
 besom_status besom__stack_options_read(const char *text, struct stack_options *options) {
-  struct option option;
-  besom_status status;
-  *options = (struct stack_options){.base.may_be_built = true,
-                                    .limits.checks_member = MAX_CHECKS_OF_MEMBERS};
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = stack_options_read_option(options, &option)) != BESOM_OK) return status;
-  bool known = !options->base.kind || options->base.kind->bits_per_key;
-  return status == BESOM_END && known ? check_base_options(&options->base) : BESOM_BAD_OPTION;
+  struct stacked_values o;
+  *options = (struct stack_options){.limits.checks_member = MAX_CHECKS_OF_MEMBERS};
+  besom_status status = besom__layered_options_read(&besom__stacked, text, &o, &options->base);
+  if (status != BESOM_OK) return status;
+  if (!o.base.len) options->base.kind = NULL;
+  options->limits.layers = (uint32_t)o.layers;
+  if (o.frequent != OPTION_UNSET) options->limits.frequent = o.frequent;
+  if (o.worst_fpr_bits != OPTION_UNSET) options->limits.worst_fpr = exp2(-(double)o.worst_fpr_bits);
+  options->sampled_given = o.sampled != OPTION_UNSET;
+  options->sampled = (double)o.sampled / 100;
+  return BESOM_OK;
 }
 
 /* Whether the stack's head and one layer, as small as the kind allows, fit into the budget. */

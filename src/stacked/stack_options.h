@@ -14,11 +14,11 @@ struct stack_options {
   double sampled; /* the share of negative queries that are for keys of the sample */
 };
 
-/*
- * Reads base=KIND (default: see besom__stack_options_base), layers=N, frequent=N,
- * worst_fpr_bits=BITS (the worst-case false-positive rate is at most 2^-BITS), sampled=PERCENT.
- * Other options are for the base kind; they are checked here. Errors: BAD_OPTION.
- */
+/* The options of stacked. */
+#define STACKED_ROWS 5
+extern const struct option_row besom__stacked_rows[STACKED_ROWS];
+
+/* base.kind is NULL if none is given: see besom__stack_options_base. Errors: BAD_OPTION. */
 besom_status besom__stack_options_read(const char *text, struct stack_options *options);
 
 /*

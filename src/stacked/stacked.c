@@ -389,6 +389,7 @@ const struct besom_kind besom__stacked = {
                "frequent keys",
     .except = BESOM_CAN_REMOVE, /* the default layers have none */
     .size = sizeof(struct stacked),
+    .options = {OPTION_ROWS(besom__stacked_rows), .passes_on = true},
     .destroy = stacked_destroy,
     .stats = stacked_stats,
     .abilities = stacked_abilities,

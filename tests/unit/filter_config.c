@@ -120,7 +120,7 @@ static void an_unknown_hash_or_option_is_named(void **state) {
   } bad[] = {
       {"hash", {.kind = "aqf", .hash = "md5"}},
       {"option \"colour=", {.kind = "aqf", .options = named}},
-      {"more than 511 bytes", {.kind = "aqf", .options = long_value}},
+      {"option \"colour=rrrrrr", {.kind = "aqf", .options = long_value}},
       {"md5", {.kind = "aqf", .hash = "md5"}},
       {"hash", {.kind = "bloom", .hash = ""}},
       {"hash", {.kind = "bloom", .hash = longest}},
@@ -282,6 +282,80 @@ static void unknown_options_are_refused(void **state) {
     }
 }
 
+/*
+ * besom.h promises a sentence of 200 bytes at most. It names the wrong option, of every kind, also
+ * if it ends a list of options that are right.
+ */
+static void wrong_options_are_named_in_200_bytes(void **state) {
+  (void)state;
+  for (size_t i = 0; besom_kinds(i); i++) {
+    const char *kind = besom_kinds(i)->name;
+    const besom_option_info *o;
+    for (size_t k = 0; (o = besom_kind_option(kind, k)); k++) {
+      if (o->type == BESOM_OPTION_TEXT) continue;
+      char options[200], text[2 * TEXT_BYTES];
+      snprintf(options, sizeof options, "forget=yes,%s=%070d", o->name, 0);
+      if (o->type == BESOM_OPTION_NUMBER && !o->least) strcat(options, "x");
+      besom_config config = {.kind = kind, .capacity = 100, .options = options};
+      assert_int_equal(besom_config_check(&config, text, sizeof text), BESOM_BAD_OPTION);
+      snprintf(options, sizeof options, "option \"%s=000", o->name);
+      if (!strstr(text, options) || !strstr(text, kind) || strlen(text) >= TEXT_BYTES)
+        fail_msg("%zu bytes: %s", strlen(text), text);
+    }
+    char unknown[100], text[2 * TEXT_BYTES];
+    snprintf(unknown, sizeof unknown, "unknown=%050d", 0);
+    besom_config config = {.kind = kind, .capacity = 100, .options = unknown};
+    assert_int_equal(besom_config_check(&config, text, sizeof text), BESOM_BAD_OPTION);
+    if (!strstr(text, "\"unknown=0") || strlen(text) >= TEXT_BYTES)
+      fail_msg("%zu bytes: %s", strlen(text), text);
+  }
+}
+
+/* What besom_kind_option tells, the kind accepts: every word, and the ends of every range. */
+static void assert_accepted_option(const char *kind, const char *name, const char *value) {
+  char options[200], text[TEXT_BYTES];
+  snprintf(options, sizeof options, "%s=%s", name, value);
+  besom_config config = {.kind = kind, .capacity = 100000, .value_bits = 0, .options = options};
+  besom_status status = besom_config_check(&config, text, sizeof text);
+  bool needs_others = strstr(options, "maplet=yes") || strstr(text, "needs");
+  if (status != BESOM_OK && !needs_others) fail_msg("%s: %s: %s", kind, options, text);
+}
+
+static void assert_accepted_words(const char *kind, const besom_option_info *o) {
+  char words[200], *word = words;
+  snprintf(words, sizeof words, "%s", o->words);
+  for (char *end; word; word = end) {
+    if ((end = strchr(word, ','))) *end = 0, end += 2;
+    bool may_lack = strcmp(o->name, "isa") == 0 && strcmp(word, "portable") != 0;
+    if (!may_lack) assert_accepted_option(kind, o->name, word);
+  }
+}
+
+static void every_kind_accepts_what_its_table_tells(void **state) {
+  (void)state;
+  size_t options = 0, common = 0;
+  for (size_t i = 0; besom_kinds(i); i++) {
+    const besom_option_info *o;
+    for (size_t k = 0; (o = besom_kind_option(besom_kinds(i)->name, k)); k++, options++) {
+      char number[32];
+      assert_true(o->meaning && *o->meaning);
+      if (o->words) {
+        assert_accepted_words(besom_kinds(i)->name, o);
+      } else if (o->type <= BESOM_OPTION_POWER) {
+        snprintf(number, sizeof number, "%llu", (unsigned long long)o->least);
+        assert_accepted_option(besom_kinds(i)->name, o->name, number);
+        snprintf(number, sizeof number, "%llu", (unsigned long long)o->most);
+        if (o->most < UINT64_MAX) assert_accepted_option(besom_kinds(i)->name, o->name, number);
+      }
+    }
+  }
+  assert_true(options >= 30);
+  while (besom_kind_option(NULL, common)) common++;
+  assert_int_equal(common, 3);
+  assert_null(besom_kind_option("nothing", 0));
+  assert_null(besom_kind_option("aqf", 5));
+}
+
 /* ------------------------------------------------------------------ buffers and sizes */
 
 static void the_sentence_is_cut_to_the_buffer(void **state) {
@@ -325,6 +399,8 @@ int main(void) {
       cmocka_unit_test(every_kind_accepts_the_usual_config),
       cmocka_unit_test(the_check_says_what_create_returns),
       cmocka_unit_test(unknown_options_are_refused),
+      cmocka_unit_test(wrong_options_are_named_in_200_bytes),
+      cmocka_unit_test(every_kind_accepts_what_its_table_tells),
       cmocka_unit_test(the_sentence_is_cut_to_the_buffer),
       cmocka_unit_test(a_shorter_config_is_read_as_far_as_it_goes),
   };

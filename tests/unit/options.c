@@ -75,41 +75,138 @@ static void what_is_no_name_and_value_is_a_bad_option(void **state) {
   assert_int_equal(verdict("a=b,c=d"), BESOM_END);
 }
 
-static void a_name_is_itself_and_no_part_of_it(void **state) {
-  (void)state;
-  const char *text = "isa=heads";
-  struct option option;
-  assert_int_equal(besom__option_next(&text, &option), BESOM_OK);
-  assert_true(besom__option_is(&option, "isa"));
-  static const char *const others[] = {"", "i", "is", "isas", "isa=", "ISA", "isb", "heads"};
-  for (unsigned i = 0; i < 8; i++) assert_false(besom__option_is(&option, others[i]));
+struct test_values {
+  besom_bytes base, rule;
+  uint64_t isa, colour, count, odd, power, chosen;
+};
+
+static const struct option_row rows[] = {
+    OPTION_ROW(test_values, base, BESOM_OPTION_KIND, .words = "bloom, qf", .meaning = ""),
+    OPTION_ISA(test_values),
+    OPTION_WORDS(test_values, colour, "red, green, blue", ""),
+    OPTION_NUMBER(test_values, count, NUMBER, 2, 20, "7", ""),
+    OPTION_NUMBER(test_values, odd, ODD, 1, 9, "3", ""),
+    OPTION_NUMBER(test_values, power, POWER, 2, 64, "2", ""),
+    OPTION_NUMBER(test_values, chosen, NUMBER, 0, UINT64_MAX, "chosen", ""),
+    OPTION_ROW(test_values, rule, BESOM_OPTION_TEXT, .standard = "none", .meaning = ""),
+};
+
+static const char *test_conflict(const void *values) {
+  const struct test_values *o = values;
+  return o->count == 20 && o->odd == 9 ? "count and odd are too much" : NULL;
 }
 
-static void a_flag_has_two_values(void **state) {
+static const struct option_table table = {OPTION_ROWS(rows), .conflict = test_conflict};
+
+static void what_is_not_given_is_the_default(void **state) {
+  (void)state;
+  struct test_values o;
+  memset(&o, 0xff, sizeof o);
+  assert_int_equal(besom__options_read(&table, NULL, &o), BESOM_OK);
+  assert_text(o.base, "bloom");
+  assert_null(o.rule.data);
+  assert_int_equal(o.colour, 0);
+  assert_int_equal(o.count, 7);
+  assert_int_equal(o.odd, 3);
+  assert_int_equal(o.power, 2);
+  assert_true(o.chosen == OPTION_UNSET);
+  assert_int_equal(isa_of_option(o.isa), besom__isa_best());
+}
+
+static void values_go_where_their_rows_say(void **state) {
+  (void)state;
+  struct test_values o;
+  const char *text =
+      "chosen=0,power=64,odd=9,isa=portable,count=2,base=qf,colour=blue,colour=green,"
+      "rule=a,b=c,count=99,";
+  assert_int_equal(besom__options_read(&table, text, &o), BESOM_OK);
+  assert_text(o.base, "qf");
+  assert_text(o.rule, "a,b=c,count=99,");
+  assert_int_equal(besom__options_read(&table, "rule=a,forget=1,b,forget=no,max_exceptions=1", &o),
+                   BESOM_OK);
+  assert_text(o.rule, "a,forget=1,b"); /* but for those about reports, at the end */
+  assert_int_equal(besom__options_read(&table, text, &o), BESOM_OK);
+  assert_int_equal(o.colour, 1); /* the last one counts */
+  assert_int_equal(o.count, 2);
+  assert_int_equal(o.odd, 9);
+  assert_int_equal(o.power, 64);
+  assert_int_equal(o.chosen, 0);
+  assert_int_equal(isa_of_option(o.isa), ISA_PORTABLE);
+}
+
+/* What the reader says about a text, as besom_config_check would. */
+static const char *complaint(const char *text) {
+  static char sentence[600];
+  struct test_values o;
+  struct explanation why = {sentence, sizeof sentence};
+  struct option_reader r = {.table = &table, .values = &o, .kind = "test", .why = &why};
+  assert_int_equal(besom__options_read_all(&r, text), BESOM_BAD_OPTION);
+  assert_int_equal(besom__options_read(&table, text, &o), BESOM_BAD_OPTION);
+  return sentence;
+}
+
+static void the_sentence_says_which_value_and_what_range(void **state) {
   (void)state;
   static const struct {
-    const char *text;
-    besom_status status;
-    bool value;
+    const char *text, *sentence;
   } cases[] = {
-      {"x=yes", BESOM_OK, true},           {"x=no", BESOM_OK, false},
-      {"x=y", BESOM_BAD_OPTION, false},    {"x=n", BESOM_BAD_OPTION, false},
-      {"x=1", BESOM_BAD_OPTION, false},    {"x=true", BESOM_BAD_OPTION, false},
-      {"x=Yes", BESOM_BAD_OPTION, false},  {"x=yes ", BESOM_BAD_OPTION, false},
-      {"x=nope", BESOM_BAD_OPTION, false}, {"x=no,y=1", BESOM_OK, false},
-      {"y=no", BESOM_BAD_OPTION, false},   {"f=published", BESOM_OK, true},
-      {"f=default", BESOM_OK, false},      {"f=yes", BESOM_BAD_OPTION, false},
+      {"count=1", "option \"count=1\" of kind \"test\": count is a number, 2 to 20"},
+      {"odd=3,count=21", "option \"count=21\" of kind \"test\": count is a number, 2 to 20"},
+      {"count=-3", "option \"count=-3\" of kind \"test\": count is a number, 2 to 20"},
+      {"count=99999999999999999999999",
+       "option \"count=99999999999999999999999\" of kind \"test\": count is a number, 2 to 20"},
+      {"odd=4", "option \"odd=4\" of kind \"test\": odd is an odd number, 1 to 9"},
+      {"power=6", "option \"power=6\" of kind \"test\": power is a power of two, 2 to 64"},
+      {"chosen=x", "option \"chosen=x\" of kind \"test\": chosen is a number, 0 or more"},
+      {"colour=re", "option \"colour=re\" of kind \"test\": colour is one of red, green, blue"},
+      {"colour=red, green", "options \"colour=red, green\" is not name=value,name=value"},
+      {"base=cf", "option \"base=cf\" of kind \"test\": base is one of bloom, qf"},
+      {"isa=abacus", "option \"isa=abacus\" of kind \"test\": isa is what this machine has of "
+                     "portable, avx2, avx512"},
+      {"colours=red", "option \"colours=red\": kind \"test\" has only base, isa, colour, count, "
+                      "odd, power, chosen, rule, max_exceptions, forget, exceptions"},
+      {"forget=maybe", "option \"forget=maybe\" of kind \"test\": forget is one of no, yes"},
+      {"odd=9,count=20", "options \"odd=9,count=20\": count and odd are too much"},
+      {"colour", "options \"colour\" is not name=value,name=value"},
   };
-  for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const char *text = cases[i].text;
-    struct option option;
-    bool value = !cases[i].value;
-    assert_int_equal(besom__option_next(&text, &option), BESOM_OK);
-    struct flag_option flags[] = {{"x", "yes", "no", &value},
-                                  {"f", "published", "default", &value}};
-    assert_int_equal(besom__option_flag(&option, flags, 2), cases[i].status);
-    if (cases[i].status == BESOM_OK) assert_int_equal(value, cases[i].value);
-  }
+  for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_string_equal(complaint(cases[i].text), cases[i].sentence);
+}
+
+static void those_of_reports_are_a_table_apart(void **state) {
+  (void)state;
+  struct test_values o;
+  struct report_values reports;
+  struct option_reader r = {.table = &table, .reports = &reports};
+  const char *text = "count=5,forget=yes,elsewhere=1,max_exceptions=9,rule=x,exceptions=full";
+  assert_int_equal(besom__options_read_all(&r, text), BESOM_OK);
+  assert_int_equal(reports.forget, 1);
+  assert_int_equal(reports.max_exceptions, 9);
+  assert_int_equal(reports.exceptions, 1);
+  assert_int_equal(besom__options_read(&table, "forget=yes,count=5", &o), BESOM_OK);
+  assert_int_equal(o.count, 5);
+  assert_int_equal(besom__options_read(&table, "max_exceptions=0", &o), BESOM_BAD_OPTION);
+  assert_int_equal(besom__options_read_all(&r, "exceptions=half"), BESOM_BAD_OPTION);
+}
+
+static void other_names_are_for_the_layers(void **state) {
+  (void)state;
+  const struct option_table passing = {OPTION_ROWS(rows), .passes_on = true},
+                            all = {OPTION_ROWS(rows), .passes_on = true, .passes_reports = true};
+  struct test_values o;
+  char others[24];
+  struct option_reader r = {
+      .table = &passing, .values = &o, .others = others, .others_size = sizeof others};
+  const char *text = "x=1,count=5,forget=no,y=2";
+  assert_int_equal(besom__options_read_all(&r, text), BESOM_OK);
+  assert_string_equal(others, "x=1,y=2");
+  r.table = &all;
+  assert_int_equal(besom__options_read_all(&r, text), BESOM_OK);
+  assert_string_equal(others, "x=1,forget=no,y=2");
+  assert_int_equal(besom__options_read_all(&r, "x=90123456789012345678901"), BESOM_BAD_OPTION);
+  assert_int_equal(besom__options_read_all(&r, "x=9012345678901234567890"), BESOM_BAD_OPTION);
+  assert_int_equal(besom__options_read_all(&r, "x=901234567890123456789"), BESOM_OK);
+  assert_int_equal(strlen(others), sizeof others - 1);
 }
 
 int main(void) {
@@ -118,8 +215,11 @@ int main(void) {
       cmocka_unit_test(options_come_in_their_order),
       cmocka_unit_test(only_the_first_equals_sign_divides),
       cmocka_unit_test(what_is_no_name_and_value_is_a_bad_option),
-      cmocka_unit_test(a_name_is_itself_and_no_part_of_it),
-      cmocka_unit_test(a_flag_has_two_values),
+      cmocka_unit_test(what_is_not_given_is_the_default),
+      cmocka_unit_test(values_go_where_their_rows_say),
+      cmocka_unit_test(the_sentence_says_which_value_and_what_range),
+      cmocka_unit_test(those_of_reports_are_a_table_apart),
+      cmocka_unit_test(other_names_are_for_the_layers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,8 @@ static const struct acf_policy policy = {
 };
 
 static besom_status acf_cuckooing_create(besom_filter *f, const besom_config *config) {
-  if (config->options && *config->options) return BESOM_BAD_OPTION;
+  besom_status status = besom__options_read(&f->kind->options, config->options, NULL);
+  if (status != BESOM_OK) return status;
   return besom__acf_create(f, config, &policy, 0);
 }
 

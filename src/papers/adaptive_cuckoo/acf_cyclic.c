@@ -3,7 +3,6 @@
  * The selector bits of a slot are the number of its fingerprint function; adapting takes the next
  * function, cyclically. With bucket_slots=4 a key has two buckets (acf_buckets.c).
  */
-#include "core/options.h"
 #include "papers/adaptive_cuckoo/acf.h"
 
 enum { DEFAULT_SELECTOR_BITS = 2, MAX_SELECTOR_BITS = 3 };
@@ -37,38 +36,32 @@ static const struct acf_policy policy = {
     .fix = acf_cyclic_fix,
 };
 
-/* Options are numbers of one digit; 0: not given. */
-struct acf_cyclic_options {
-  unsigned selector_bits, bucket_slots;
+struct acf_cyclic_values {
+  uint64_t selector_bits, bucket_slots;
 };
 
-static besom_status acf_cyclic_read_options(const char *text, struct acf_cyclic_options *options) {
-  struct option option;
-  besom_status status;
-  *options = (struct acf_cyclic_options){0};
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    const char *digit = option.value.data;
-    unsigned value = option.value.len == 1 ? (unsigned)(*digit - '0') : 0;
-    if (besom__option_is(&option, "selector_bits") && value >= 1 && value <= MAX_SELECTOR_BITS)
-      options->selector_bits = value;
-    else if (besom__option_is(&option, "bucket_slots") && (value == 1 || value == MAX_BUCKET_SLOTS))
-      options->bucket_slots = value;
-    else
-      return BESOM_BAD_OPTION;
-  }
-  if (status == BESOM_END && options->bucket_slots == MAX_BUCKET_SLOTS && options->selector_bits)
-    return BESOM_BAD_OPTION;
-  return status == BESOM_END ? BESOM_OK : status;
+static const struct option_row acf_cyclic_rows[] = {
+    OPTION_ROW(acf_cyclic_values, selector_bits, BESOM_OPTION_WORD, .words = "1, 2, 3",
+               .standard = "2; none with bucket_slots=4", .meaning = "selector bits per slot"),
+    OPTION_WORDS(acf_cyclic_values, bucket_slots, "1, 4",
+                 "4: one selector of four bits per bucket, as the program of the AQF paper"),
+};
+
+static const char *acf_cyclic_conflict(const void *values) {
+  const struct acf_cyclic_values *o = values;
+  return o->bucket_slots && o->selector_bits != OPTION_UNSET
+             ? "bucket_slots=4 excludes selector_bits"
+             : NULL;
 }
 
 static besom_status acf_cyclic_create(besom_filter *f, const besom_config *config) {
-  struct acf_cyclic_options options;
-  besom_status status = acf_cyclic_read_options(config->options, &options);
+  struct acf_cyclic_values o;
+  besom_status status = besom__options_read(&f->kind->options, config->options, &o);
   if (status != BESOM_OK) return status;
-  if (options.bucket_slots == MAX_BUCKET_SLOTS)
-    return besom__acf_create(f, config, &besom__acf_buckets, 0);
+  if (o.bucket_slots) return besom__acf_create(f, config, &besom__acf_buckets, 0);
+  bool chosen = o.selector_bits != OPTION_UNSET; /* the places of 1, 2, 3 are 0, 1, 2 */
   return besom__acf_create(f, config, &policy,
-                           options.selector_bits ? options.selector_bits : DEFAULT_SELECTOR_BITS);
+                           chosen ? (unsigned)o.selector_bits + 1 : DEFAULT_SELECTOR_BITS);
 }
 
 static bool acf_cyclic_contains(const besom_filter *f, besom_digest d) {
@@ -93,6 +86,7 @@ const struct besom_kind besom__acf_cyclic = {
     .name = "acf-cyclic",
     .summary = "adaptive cuckoo filter with selectors: needs a store; a fixed false "
                "positive can come back",
+    .options = {OPTION_ROWS(acf_cyclic_rows), .conflict = acf_cyclic_conflict},
     .create = acf_cyclic_create,
     .query = {.contains = acf_cyclic_contains,
               .contains_many = acf_cyclic_contains_many,

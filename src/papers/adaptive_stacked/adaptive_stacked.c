@@ -163,6 +163,7 @@ const struct besom_kind besom__adaptive_stacked = {
     .summary =
         "stack of filters that learns frequent false positives; needs a source of its members",
     .size = sizeof(struct asf),
+    .options = {OPTION_ROWS(besom__asf_rows), .conflict = besom__asf_conflict},
     .create = besom__asf_create,
     .create_like = besom__asf_create_like,
     .destroy = besom__asf_destroy,

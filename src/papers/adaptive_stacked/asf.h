@@ -16,6 +16,11 @@
 #include "layers/layer_chain.h"
 #include "papers/adaptive_stacked/asf_plan.h"
 
+/* The options. */
+#define ASF_ROWS 7
+extern const struct option_row besom__asf_rows[ASF_ROWS];
+const char *besom__asf_conflict(const void *values);
+
 /* The purpose of a pass over the members. */
 enum pass { NO_PASS, EXTEND_STACK, FILL_FIRST };
 

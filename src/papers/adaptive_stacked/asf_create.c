@@ -7,7 +7,6 @@
 #include "stacked/query_sample.h"
 
 #define DEFAULT_RESERVE 0.05
-#define DEFAULT_SKEW 100        /* hundredths */
 #define DEFAULT_NEGATIVES 100.0 /* per member */
 #define DEFAULT_LIFETIME 100.0  /* queries per member */
 #define DEFAULT_LAYERS 5
@@ -16,59 +15,35 @@
 
 /* ------------------------------------------------------------------ options */
 
-/* What the options say. 0: nothing. */
-struct asf_options {
-  struct layer_kind base;
-  double skew; /* or -1 */
-  double negatives, lifetime;
-  bool final, published;
-  unsigned layers;
+struct asf_values {
+  besom_bytes base;
+  uint64_t form, layers, skew, negatives, lifetime, objective;
 };
 
-static besom_status asf_read_number(struct asf_options *o, const struct option *option) {
-  uint64_t number;
-  besom_status status = besom__option_number(option, &number);
-  if (status != BESOM_OK) return BESOM_BAD_OPTION;
-  if (besom__option_is(option, "skew")) {
-    o->skew = (double)number / 100;
-    return o->skew <= ASF_MAX_SKEW ? BESOM_OK : BESOM_BAD_OPTION;
-  }
-  if (besom__option_is(option, "layers")) {
-    o->layers = number <= ASF_MAX_LAYERS ? (unsigned)number : 0;
-    return o->layers >= 3 && o->layers % 2 ? BESOM_OK : BESOM_BAD_OPTION;
-  }
-  bool lifetime = besom__option_is(option, "lifetime");
-  if (!lifetime && !besom__option_is(option, "negatives")) return BESOM_BAD_OPTION;
-  if (number == 0 || number > MAX_CAPACITY) return BESOM_BAD_OPTION;
-  *(lifetime ? &o->lifetime : &o->negatives) = (double)number;
-  return BESOM_OK;
-}
+const struct option_row besom__asf_rows[ASF_ROWS] = {
+    OPTION_WORDS(asf_values, form, "incremental, published",
+                 "published: the third layer is made when the second is full; three layers"),
+    OPTION_ROW(asf_values, base, BESOM_OPTION_KIND,
+               .words = "bloom, blocked-bloom, cf, vacuum, qf, pqf",
+               .meaning = "the kind of the layers"),
+    OPTION_NUMBER(asf_values, layers, ODD, 3, ASF_MAX_LAYERS,
+                  "5; 3 if their heads would make the rate of a small filter 3 % higher",
+                  "maximum number of layers"),
+    OPTION_NUMBER(asf_values, skew, NUMBER, 0, 300, "100",
+                  "exponent of the Zipf distribution, in hundredths"),
+    OPTION_NUMBER(asf_values, negatives, NUMBER, 1, MAX_CAPACITY, "100 per member",
+                  "distinct absent keys that are queried"),
+    OPTION_NUMBER(asf_values, lifetime, NUMBER, 1, MAX_CAPACITY, "100 per member",
+                  "negative queries until the filter is replaced"),
+    OPTION_WORDS(asf_values, objective, "lifetime, final",
+                 "the objective of the planner: fewest false positives over the lifetime, or the "
+                 "lowest rate of the complete stack"),
+};
 
-/* Of two words: whether the option says the second one. Errors: BAD_OPTION if it says neither. */
-static besom_status read_word(const struct option *option, const char *no, const char *yes,
-                              bool *out) {
-  *out = besom__option_says(option, yes);
-  return *out || besom__option_says(option, no) ? BESOM_OK : BESOM_BAD_OPTION;
-}
-
-static besom_status asf_read_option(struct asf_options *o, const struct option *option) {
-  if (besom__option_is(option, "objective"))
-    return read_word(option, "lifetime", "final", &o->final);
-  if (besom__option_is(option, "form"))
-    return read_word(option, "incremental", "published", &o->published);
-  return besom__option_is(option, "base") ? besom__layer_option(&o->base, option)
-                                          : asf_read_number(o, option);
-}
-
-static besom_status asf_read_options(const char *text, struct asf_options *o) {
-  struct option option;
-  besom_status status;
-  *o = (struct asf_options){.base.kind = besom__in_this_build(&besom__bloom), .skew = -1};
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = asf_read_option(o, &option)) != BESOM_OK) return status;
-  if (status != BESOM_END) return status;
-  bool published_layers = !o->published || o->layers <= 3;
-  return o->base.kind->bits_per_key && published_layers ? BESOM_OK : BESOM_BAD_OPTION;
+const char *besom__asf_conflict(const void *values) {
+  const struct asf_values *o = values;
+  return o->form && o->layers != OPTION_UNSET && o->layers > 3 ? "form=published has three layers"
+                                                               : NULL;
 }
 
 /* ------------------------------------------------------------------ creating */
@@ -112,13 +87,14 @@ static struct asf_objective objective_with(const struct asf *a, unsigned layers,
  * More than three layers deny what an adversary would repeat. They are the default unless their
  * heads take too much of a small filter. Errors: INVALID (the bits do not even suffice for heads).
  */
-static besom_status choose_layers(struct asf *a, const struct asf_options *o, double bits) {
-  unsigned layers = o->layers ? o->layers : 3;
+static besom_status choose_layers(struct asf *a, const struct asf_values *o, double bits) {
+  bool chosen = o->layers != OPTION_UNSET;
+  unsigned layers = chosen ? (unsigned)o->layers : 3;
   struct asf_objective few = objective_with(a, layers, bits),
                        many = objective_with(a, DEFAULT_LAYERS, bits);
   if (bits > 0 && !(few.bits > 0)) return BESOM_INVALID;
   besom__asf_set_objective(a, &few);
-  if (o->layers || o->published || (bits > 0 && !(many.bits > 0))) return BESOM_OK;
+  if (chosen || o->form || (bits > 0 && !(many.bits > 0))) return BESOM_OK;
   double value = a->plan.value;
   besom__asf_set_objective(a, &many);
   if (a->plan.learn == 0 || a->plan.value > WORTH_LAYERS * value) besom__asf_set_objective(a, &few);
@@ -135,24 +111,27 @@ static void use_measured(struct asf *a) {
   a->objective.workload.negatives = fmax(keys, 1);
 }
 
+static double given_or(uint64_t given, double by_default) {
+  return given == OPTION_UNSET ? by_default : (double)given;
+}
+
 /* a->measured is set if the distribution is known. */
 besom_status besom__asf_create(besom_filter *f, const besom_config *config) {
   struct asf *a = asf(f);
-  struct asf_options o;
+  struct asf_values o;
+  struct layer_kind base;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double members = (double)most, bits = config->bits_per_key * members;
-  besom_status status = asf_read_options(config->options, &o);
+  besom_status status = besom__layered_options_read(f->kind, config->options, &o, &base);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits) return BESOM_INVALID;
   a->objective = (struct asf_objective){
-      .kind = o.base.kind,
-      .published = o.published,
-      .workload = {.skew = o.skew < 0 ? DEFAULT_SKEW / 100.0 : o.skew,
-                   .negatives = o.negatives > 0 ? o.negatives : DEFAULT_NEGATIVES * members},
+      .kind = base.kind,
+      .published = o.form,
+      .workload = {.skew = (double)o.skew / 100,
+                   .negatives = given_or(o.negatives, DEFAULT_NEGATIVES * members)},
       .members = members,
-      .lifetime = o.final          ? 0
-                  : o.lifetime > 0 ? o.lifetime
-                                   : DEFAULT_LIFETIME * members,
+      .lifetime = o.objective ? 0 : given_or(o.lifetime, DEFAULT_LIFETIME * members),
       .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR,
       .reserve = config->reserve != 0 ? config->reserve : DEFAULT_RESERVE};
   if (a->measured) use_measured(a);

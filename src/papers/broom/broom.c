@@ -12,7 +12,6 @@
 #include "quotient/table/walk.h"
 
 #define TAG_POOL SECTION_TAG('P', 'O', 'O', 'L')
-#define DEFAULT_BUDGET 3 /* bits per slot */
 
 static const struct meta_policy policy = {.remainder = extension_remainder,
                                           .matches = extension_matches,
@@ -24,55 +23,36 @@ static const struct meta_forms forms = {.own = &policy};
 
 /* ------------------------------------------------------------------ creating and freeing */
 
-struct options {
-  enum isa isa;
-  enum round_form rounds;
-  uint64_t budget;
-  bool published;
+struct broom_values {
+  uint64_t isa, budget, rounds, form;
 };
 
-static besom_status read_rounds(const struct option *option, enum round_form *out) {
-  static const char *const names[] = {"deamortized", "amortized", "rekey"};
-  for (*out = ROUNDS_IN_STEPS; *out <= ROUNDS_BY_REKEY; ++*out)
-    if (besom__option_says(option, names[*out])) return BESOM_OK;
-  return BESOM_BAD_OPTION;
-}
-
-/* In the published form every round has another hash function, as after a rekey. */
-static besom_status read_form(const struct option *option, struct options *out) {
-  struct flag_option form = {"form", "published", "default", &out->published};
-  besom_status status = besom__option_flag(option, &form, 1);
-  if (status == BESOM_OK && out->published) out->rounds = ROUNDS_BY_REKEY;
-  return status;
-}
+static const struct option_row broom_rows[] = {
+    OPTION_ISA(broom_values),
+    OPTION_NUMBER(broom_values, budget, NUMBER, MIN_BUDGET, MAX_BUDGET, "3",
+                  "bits per slot; form=published: of extensions alone, at most 7"),
+    OPTION_ROW(broom_values, rounds, BESOM_OPTION_WORD, .words = "deamortized, amortized, rekey",
+               .standard = "deamortized; rekey with form=published",
+               .meaning = "what ends a round: steps of operations, one operation, or a rekey"),
+    OPTION_WORDS(broom_values, form, "default, published", "published: as in the paper"),
+};
 
 /*
  * The paper's budget is the bits of extensions alone. Here each of them takes a second one, for the
  * length, and a slot takes one, which says whether it has an extension.
  */
-static besom_status count_as_published(struct options *out) {
-  if (out->published) out->budget = 2 * out->budget + 1;
-  return out->budget <= MAX_BUDGET ? BESOM_OK : BESOM_BAD_OPTION;
+static uint64_t bits_of_budget(const struct broom_values *o) {
+  return o->form ? 2 * o->budget + 1 : o->budget;
 }
 
-static besom_status broom_read_option(const struct option *option, struct options *out) {
-  if (besom__option_is(option, "isa"))
-    return besom__isa_parse(option->value.data, option->value.len, &out->isa);
-  if (besom__option_is(option, "rounds")) return read_rounds(option, &out->rounds);
-  if (besom__option_is(option, "form")) return read_form(option, out);
-  if (!besom__option_is(option, "budget")) return BESOM_BAD_OPTION;
-  besom_status status = besom__option_number(option, &out->budget);
-  bool in_range = out->budget >= MIN_BUDGET && out->budget <= MAX_BUDGET;
-  return status == BESOM_OK && !in_range ? BESOM_BAD_OPTION : status;
+static const char *broom_conflict(const void *values) {
+  return bits_of_budget(values) > MAX_BUDGET ? "budget is at most 7 with form=published" : NULL;
 }
 
-static besom_status broom_read_options(const char *text, struct options *out) {
-  struct option option;
-  besom_status status;
-  *out = (struct options){.isa = besom__isa_best(), .budget = DEFAULT_BUDGET};
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = broom_read_option(&option, out)) != BESOM_OK) return status;
-  return status == BESOM_END ? count_as_published(out) : status;
+/* In the published form every round has another hash function, as after a rekey. */
+static enum round_form rounds_of(const struct broom_values *o) {
+  if (o->rounds != OPTION_UNSET) return (enum round_form)o->rounds;
+  return o->form ? ROUNDS_BY_REKEY : ROUNDS_IN_STEPS;
 }
 
 static struct extension_pool pool_of(uint64_t slots, uint64_t budget) {
@@ -113,18 +93,18 @@ static besom_status broom_make_pool(besom_filter *f, uint64_t budget) {
 
 static besom_status broom_create(besom_filter *f, const besom_config *config) {
   struct meta_filter *x = meta_filter(f);
-  struct options options;
+  struct broom_values o;
   struct qtable_shape shape = {.heads = true};
   if (config->value_bits) return BESOM_INVALID;
-  besom_status status = broom_read_options(config->options, &options);
-  if (status == BESOM_OK) status = broom_plan(config, options.budget, &shape);
+  besom_status status = besom__options_read(&f->kind->options, config->options, &o);
+  if (status == BESOM_OK) status = broom_plan(config, bits_of_budget(&o), &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
-  x->base.isa = options.isa;
+  x->base.isa = isa_of_option(o.isa);
   x->policy = &policy;
-  x->rounds = (struct rounds){.frontier = shape.slots, .form = options.rounds};
+  x->rounds = (struct rounds){.frontier = shape.slots, .form = rounds_of(&o)};
   status = besom__quotient_table_new(f, &shape, &x->base.table);
-  return status == BESOM_OK ? broom_make_pool(f, options.budget) : status;
+  return status == BESOM_OK ? broom_make_pool(f, bits_of_budget(&o)) : status;
 }
 
 static besom_status broom_create_like(besom_filter *f, const besom_filter *model) {
@@ -350,6 +330,7 @@ const struct besom_kind besom__broom = {
         "broom filter: extends fingerprints within a budget, begins a new round when it is spent",
     .policy = &forms,
     .size = sizeof(struct meta_filter),
+    .options = {OPTION_ROWS(broom_rows), .conflict = broom_conflict},
     .refuses_set = true,
     .create = broom_create,
     .create_like = broom_create_like,

@@ -38,40 +38,26 @@ static void follow_base(besom_filter *f) {
 
 /* ------------------------------------------------------------------ create and destroy */
 
-struct cached_options {
-  struct layer_kind base;
-  enum cache_policy policy;
-  uint64_t cache_bits; /* 0: a share of the base's memory */
+struct cached_values {
+  besom_bytes base;
+  uint64_t cache, cache_bits;
 };
 
-static besom_status cached_read_option(struct cached_options *options,
-                                       const struct option *option) {
-  if (besom__option_is(option, "cache_bits")) {
-    besom_status status = besom__option_number(option, &options->cache_bits);
-    return status == BESOM_OK && options->cache_bits ? BESOM_OK : BESOM_BAD_OPTION;
-  }
-  if (!besom__option_is(option, "cache")) return besom__layer_option(&options->base, option);
-  options->policy = besom__option_says(option, "topk") ? CACHE_TOPK : CACHE_LRU;
-  return options->policy == CACHE_TOPK || besom__option_says(option, "lru") ? BESOM_OK
-                                                                            : BESOM_BAD_OPTION;
-}
-
-static besom_status cached_read_options(const char *text, struct cached_options *options) {
-  struct option option;
-  besom_status status;
-  *options = (struct cached_options){.base.kind = besom__in_this_build(&besom__qf)};
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = cached_read_option(options, &option)) != BESOM_OK) return status;
-  return status == BESOM_END && options->base.kind != &besom__cached ? BESOM_OK : BESOM_BAD_OPTION;
-}
+static const struct option_row cached_rows[] = {
+    OPTION_ROW(cached_values, base, BESOM_OPTION_KIND, .standard = "qf",
+               .meaning = "the kind of the filter"),
+    OPTION_WORDS(cached_values, cache, "lru, topk", /* in the order of enum cache_policy */
+                 "evict the least recently, or the least frequently, queried digest"),
+    OPTION_NUMBER(cached_values, cache_bits, NUMBER, 1, UINT64_MAX, "`reserve` of the base",
+                  "size of the cache in bits"),
+};
 
 /* The bits per key for the base, after the cache has its part of the budget. */
-static double base_bits(const besom_config *config, const struct cached_options *options,
-                        double share) {
+static double base_bits(const besom_config *config, const struct cached_values *o, double share) {
   double keys = (double)config->capacity,
          rest = config->bits_per_key - 8.0 * sizeof(struct cached) / keys;
   double bucket = 8.0 * CACHE_BUCKET_BYTES / keys; /* a cache has at least one */
-  if (options->cache_bits) return rest - fmax((double)options->cache_bits / keys, bucket);
+  if (o->cache_bits != OPTION_UNSET) return rest - fmax((double)o->cache_bits / keys, bucket);
   return fmin(rest / (1 + share), rest - bucket);
 }
 
@@ -83,22 +69,23 @@ static besom_status make_cache(struct cached *c, double bytes) {
 
 static besom_status cached_create(besom_filter *f, const besom_config *config) {
   struct cached *c = cached(f);
-  struct cached_options options;
+  struct cached_values o;
+  struct layer_kind of_base;
   besom_config base = *config;
   double share = config->reserve != 0 ? config->reserve : DEFAULT_RESERVE;
-  besom_status status = cached_read_options(config->options, &options);
+  besom_status status = besom__layered_options_read(f->kind, config->options, &o, &of_base);
   if (status != BESOM_OK) return status;
   if (config->value_bits) return BESOM_INVALID;
   base.reserve = 0;
-  if (config->bits_per_key != 0 && !((base.bits_per_key = base_bits(config, &options, share)) > 0))
+  if (config->bits_per_key != 0 && !((base.bits_per_key = base_bits(config, &o, share)) > 0))
     return BESOM_INVALID;
-  status = besom__layer_create(f, &options.base, &base, &c->base);
+  status = besom__layer_create(f, &of_base, &base, &c->base);
   if (status != BESOM_OK) return status;
   besom_statistics stats;
   besom_stats(c->base, &stats);
-  c->cache.policy = options.policy;
-  status = make_cache(c, options.cache_bits ? (double)options.cache_bits / 8
-                                            : share * (double)stats.bytes);
+  c->cache.policy = (enum cache_policy)o.cache;
+  status = make_cache(c, o.cache_bits == OPTION_UNSET ? share * (double)stats.bytes
+                                                      : (double)o.cache_bits / 8);
   if (status == BESOM_OK)
     follow_base(f);
   else
@@ -339,6 +326,7 @@ const struct besom_kind besom__cached = {
     .summary = "a filter of another kind with a cache of false positives: adapts, but forgets",
     .also = BESOM_CAN_REKEY | BESOM_FORGETS,
     .size = sizeof(struct cached),
+    .options = {OPTION_ROWS(cached_rows), .passes_on = true, .passes_reports = true},
     .takes_repeats = true,
     .create = cached_create,
     .create_like = cached_create_like,

@@ -98,33 +98,29 @@ struct learned_options {
   double fpr;
 };
 
-static besom_status learned_read_option(struct learned_options *options,
-                                        const struct option *option) {
-  uint64_t weights;
-  if (besom__option_is(option, "form")) {
-    options->sandwiched = besom__option_says(option, "sandwiched");
-    return options->sandwiched || besom__option_says(option, "plain") ? BESOM_OK : BESOM_BAD_OPTION;
-  }
-  if (!besom__option_is(option, "weights")) return BESOM_BAD_OPTION;
-  besom_status status = besom__option_number(option, &weights);
-  if (status != BESOM_OK) return status;
-  options->log = trailing_zeros(weights);
-  bool known = options->log >= CLASSIFIER_MIN_LOG && options->log <= CLASSIFIER_MAX_LOG &&
-               weights == UINT64_C(1) << options->log;
-  return known ? BESOM_OK : BESOM_BAD_OPTION;
-}
+struct learned_values {
+  uint64_t form, weights;
+};
 
-static besom_status learned_read_config(const besom_config *config,
+static const struct option_row learned_rows[] = {
+    OPTION_WORDS(learned_values, form, "sandwiched, plain",
+                 "sandwiched: a Bloom filter of all members before the classifier"),
+    OPTION_NUMBER(learned_values, weights, POWER, UINT64_C(1) << CLASSIFIER_MIN_LOG,
+                  UINT64_C(1) << CLASSIFIER_MAX_LOG,
+                  "the best of three sizes, from a quarter of the memory down",
+                  "size of the classifier"),
+};
+
+static besom_status learned_read_config(const besom_filter *f, const besom_config *config,
                                         struct learned_options *options) {
-  const char *text = config->options;
-  struct option option;
-  besom_status status;
-  *options = (struct learned_options){.sandwiched = true,
-                                      .bits = config->bits_per_key,
-                                      .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR};
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = learned_read_option(options, &option)) != BESOM_OK) return status;
-  if (status != BESOM_END) return status;
+  struct learned_values o;
+  besom_status status = besom__options_read(&f->kind->options, config->options, &o);
+  *options =
+      (struct learned_options){.sandwiched = !o.form,
+                               .log = o.weights == OPTION_UNSET ? 0 : trailing_zeros(o.weights),
+                               .bits = config->bits_per_key,
+                               .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR};
+  if (status != BESOM_OK) return status;
   return config->slots || config->value_bits ? BESOM_INVALID : BESOM_OK;
 }
 
@@ -397,7 +393,7 @@ static besom_status learned_build(besom_filter *f, const besom_config *config,
                                   const besom_source *yes, const besom_source *no,
                                   const besom_progress *progress) {
   struct learned_build p = {.bloom.kind = besom__in_this_build(&besom__bloom)};
-  besom_status status = learned_read_config(config, &p.options);
+  besom_status status = learned_read_config(f, config, &p.options);
   f->capacity = config->capacity;
   if (status == BESOM_OK && no) status = learned_learn(f, &p, yes, no, progress);
   if (status == BESOM_OK)
@@ -499,6 +495,7 @@ const struct besom_kind besom__learned = {
     .name = "learned",
     .summary = "static Bloom filter with a classifier that is trained on members and non-members",
     .size = sizeof(struct learned),
+    .options = {OPTION_ROWS(learned_rows)},
     .destroy = learned_destroy,
     .stats = learned_stats,
     .layer = learned_layer,

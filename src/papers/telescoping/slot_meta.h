@@ -247,6 +247,8 @@ besom_status besom__meta_filter_adapt_at(besom_filter *f, besom_digest offender,
 
 /* ------------------------------------------------------------------ slot_meta_ops.c */
 
+#define META_ROWS 3
+extern const struct option_row besom__meta_rows[META_ROWS];
 besom_status besom__meta_filter_create(besom_filter *f, const besom_config *config);
 besom_status besom__meta_filter_create_like(besom_filter *f, const besom_filter *model);
 /* remainders do not vary */
@@ -297,14 +299,14 @@ extern const struct whole_ops besom__meta_filter_whole;
 extern const struct file_ops besom__meta_filter_file;
 
 /* All members of these kinds but name, summary, policy and query.contains. */
-#define META_FILTER_KIND                                                               \
-  .also = BESOM_CAN_REKEY, .size = sizeof(struct meta_filter), .refuses_set = true,    \
-  .create = besom__meta_filter_create, .create_like = besom__meta_filter_create_like,  \
-  .destroy = besom__quotient_destroy, .stats = besom__meta_filter_stats,               \
-  .query.contains_many = besom__meta_filter_contains_many,                             \
-  .query.prefetch = besom__quotient_prefetch, .query.count = besom__meta_filter_count, \
-  .change = &besom__meta_filter_change, .adapt = &besom__meta_filter_reports,          \
-  .store = &besom__meta_filter_store, .whole = &besom__meta_filter_whole,              \
+#define META_FILTER_KIND                                                                      \
+  .also = BESOM_CAN_REKEY, .size = sizeof(struct meta_filter), .refuses_set = true,           \
+  .options = {.rows = besom__meta_rows, .n = META_ROWS}, .create = besom__meta_filter_create, \
+  .create_like = besom__meta_filter_create_like, .destroy = besom__quotient_destroy,          \
+  .stats = besom__meta_filter_stats, .query.contains_many = besom__meta_filter_contains_many, \
+  .query.prefetch = besom__quotient_prefetch, .query.count = besom__meta_filter_count,        \
+  .change = &besom__meta_filter_change, .adapt = &besom__meta_filter_reports,                 \
+  .store = &besom__meta_filter_store, .whole = &besom__meta_filter_whole,                     \
   .file = &besom__meta_filter_file
 
 #endif

@@ -31,21 +31,31 @@ static enum table_code code_of_policy(const struct meta_policy *policy) {
   return policy->bytes ? CODE_AND_BYTES : CODE;
 }
 
+struct meta_values {
+  uint64_t isa, heads, form;
+};
+
+const struct option_row besom__meta_rows[META_ROWS] = {
+    OPTION_ISA(meta_values),
+    OPTION_WORDS(meta_values, heads, "yes, no", "no: leave out the third metadata word, as in qf"),
+    OPTION_WORDS(meta_values, form, "default, published", "published: as in the paper"),
+};
+
 besom_status besom__meta_filter_create(besom_filter *f, const besom_config *config) {
   const struct meta_forms *forms = f->kind->policy;
   struct meta_filter *x = meta_filter(f);
-  struct qtable_shape shape = {.heads = true, .code = code_of_policy(forms->own)};
-  bool published = false;
-  struct flag_option flags[] = {{"heads", "yes", "no", &shape.heads},
-                                {"form", "published", "default", &published}};
+  struct qtable_shape shape = {.code = code_of_policy(forms->own)};
+  struct meta_values o;
   if (config->value_bits) return BESOM_INVALID;
-  besom_status status = besom__options_isa(config->options, &x->base.isa, flags, 2);
-  if (status == BESOM_OK)
-    status = besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &shape);
+  besom_status status = besom__options_read(&f->kind->options, config->options, &o);
+  if (status != BESOM_OK) return status;
+  x->base.isa = isa_of_option(o.isa);
+  shape.heads = o.heads == 0;
+  status = besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   status = besom__quotient_table_new(f, &shape, &x->base.table);
-  x->policy = published ? forms->published : forms->own;
+  x->policy = o.form ? forms->published : forms->own;
   if (status == BESOM_OK) set_model(x);
   return status;
 }

@@ -271,7 +271,8 @@ static besom_status yesno_dynamic_remove(besom_filter *f, besom_digest d) {
 /* ------------------------------------------------------------------ creating */
 
 static besom_status yesno_dynamic_create(besom_filter *f, const besom_config *config) {
-  besom_status status = besom__options_isa(config->options, &quotient_filter(f)->isa, NULL, 0);
+  besom_status status =
+      besom__option_isa(&f->kind->options, config->options, &quotient_filter(f)->isa);
   return status == BESOM_OK ? besom__aqf_make(f, config, TAGS) : status;
 }
 
@@ -411,6 +412,7 @@ const struct besom_kind besom__yesno_dynamic = {
     .summary =
         "quotient filter of a yes list and a no list with a store: exact on both, both can change",
     .size = sizeof(struct aqf),
+    .options = ISA_ONLY,
     .refuses_set = true,
     .takes_repeats = true,
     .create = yesno_dynamic_create,

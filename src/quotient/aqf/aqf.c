@@ -19,7 +19,6 @@
 #include <math.h>
 
 #include "core/address.h"
-#include "core/options.h"
 #include "kinds.h"
 #include "quotient/aqf/aqf.h"
 #include "quotient/fingerprint/match.h"
@@ -42,23 +41,38 @@ besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum t
   return besom__quotient_table_new(f, &shape, &a->base.table);
 }
 
+struct aqf_values {
+  uint64_t isa, tombstones, form, maplet, repeats;
+};
+
+static const struct option_row aqf_rows[] = {
+    OPTION_ISA(aqf_values),
+    OPTION_WORDS(aqf_values, tombstones, "no, yes", "keep the extensions of removed keys"),
+    OPTION_WORDS(aqf_values, form, "default, published", "published: reports need the store"),
+    OPTION_WORDS(aqf_values, maplet, "no, yes", "a key has a set of values; needs `value_bits`"),
+    OPTION_WORDS(aqf_values, repeats, "count, ignore",
+                 "of a maplet: a pair that may be there is not inserted again"),
+};
+
+static const char *aqf_conflict(const void *values) {
+  const struct aqf_values *o = values;
+  return o->repeats && !o->maplet ? "repeats=ignore needs maplet=yes" : NULL;
+}
+
 static besom_status aqf_create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
-  bool maplet = false, ignore = false;
-  const struct flag_option flags[] = {{"tombstones", "yes", "no", &a->options.keep_tombstones},
-                                      {"form", "published", "default", &a->options.published},
-                                      {"maplet", "yes", "no", &maplet},
-                                      {"repeats", "ignore", "count", &ignore}};
-  besom_status status =
-      besom__options_isa(config->options, &a->base.isa, flags, sizeof flags / sizeof *flags);
+  struct aqf_values o;
+  besom_status status = besom__options_read(&f->kind->options, config->options, &o);
   if (status != BESOM_OK) return status;
-  if (ignore && !maplet) return BESOM_BAD_OPTION;
-  if (maplet) {
+  a->base.isa = isa_of_option(o.isa);
+  a->options.keep_tombstones = o.tombstones;
+  a->options.published = o.form;
+  if (o.maplet) {
     if (!config->value_bits || a->options.keep_tombstones || a->options.published ||
         !f->kind->maplet)
       return BESOM_INVALID;
     f->kind = f->kind->maplet;
-    f->is_set |= ignore;
+    f->is_set |= o.repeats;
   }
   return besom__aqf_make(f, config, NO_CODE);
 }
@@ -518,6 +532,7 @@ const struct besom_kind besom__aqf = {
     .summary = AQF_SUMMARY,
     .also = BESOM_CAN_REKEY,
     .size = sizeof(struct aqf),
+    .options = {OPTION_ROWS(aqf_rows), .conflict = aqf_conflict},
     .takes_repeats = true,
     .concurrent = &besom__aqf_concurrent,
     .maplet = &besom__aqf_maplet,

@@ -116,7 +116,7 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
   f->kind = &besom__yesno;
   if (config->value_bits) return BESOM_INVALID;
   a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_RESERVE;
-  besom_status status = besom__options_isa(config->options, &a->base.isa, NULL, 0);
+  besom_status status = besom__option_isa(&f->kind->options, config->options, &a->base.isa);
   if (status != BESOM_OK) return status;
   struct digests members = {0}, others = {0};
   struct passes passes = {.progress = progress};
@@ -148,6 +148,7 @@ const struct besom_kind besom__yesno = {
     .name = "yesno",
     .summary = "static quotient filter of a yes list and a no list, exact on both",
     .size = sizeof(struct aqf),
+    .options = ISA_ONLY,
     .destroy = besom__quotient_destroy,
     .full_exceptions = true,
     .stats = besom__aqf_stats,

@@ -47,6 +47,11 @@ MAP = (
     ("src/quotient/quotient_append.c", ["build_threads", *TABLES]),
     ("src/quotient/*", TABLES + ADAPTIVE + CONCURRENT + ["yesno_dynamic", "static_sets"] +
      laws("qf", "aqf", "broom", "taf", "yesno-dynamic")),
+    ("src/core/options.*", ["options", "filter_config", "layered", "aqf_limits", "aqf", "broom", "scaling",
+                            "cascade", "updated", "grouped", "learned", "stacked", "adaptive_stacked",
+                            "acf_buckets", "public_calls"]),
+    ("src/kind_options.*", ["filter_config", "layered", "scaling", "cascade", "updated", "stacked",
+                            "adaptive_stacked", "cache"]),
     ("src/core/*", ["patches", "system_calls", "address", "bits", "byte_io", "durable_file", "hash", "memory", "options",
                     "partition", "sort", "build_threads", "container", "sized_structs", "threads",
                     "filter_config", "filter_stats", "quotient_table", "table_queries", "aqf",
