@@ -397,6 +397,7 @@ struct besom_kind {
   const struct map_ops *map;           /* of the form with maplet=yes */
   const struct besom_kind *concurrent; /* the concurrent form of this kind, made by share */
   const struct besom_kind *maplet;     /* the form with maplet=yes; create and load choose it */
+  const struct besom_kind *windows;    /* the form of cf with layout=windows; likewise */
 };
 
 /* What the kind can do in its default form, as its operations tell. */

@@ -3,6 +3,7 @@
  * and the adaptive cuckoo kinds.
  */
 #include "cuckoo/partial_key.h"
+#include "cuckoo/windows.h"
 
 extern const struct partial_key_calls besom__cf_calls_portable_whole_bytes,
     besom__cf_calls_portable_lanes, besom__cf_calls_portable_wide;
@@ -15,7 +16,6 @@ extern const struct partial_key_calls besom__cf_calls_avx2_whole_bytes, besom__c
 
 static const struct partial_key_policy policy = {
     .alternate = cf_alternate,
-    .has_windows = true,
     .calls =
         {
             [ISA_PORTABLE] = {&besom__cf_calls_portable_whole_bytes,
@@ -40,5 +40,6 @@ const struct besom_kind besom__cf = {
     .summary = "cuckoo filter: small and fast; counts up to 8, removes, merges",
     .policy = &policy,
     .options = {OPTION_ROWS(cf_rows)},
+    .windows = &besom__cf_windows,
     PARTIAL_KEY_KIND,
 };

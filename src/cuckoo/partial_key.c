@@ -338,7 +338,7 @@ static bool has_saved_windows(const struct sections_in *in) {
 besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in) {
   const struct partial_key_policy *policy = f->kind->policy;
   unsigned selector_bits;
-  if (policy->has_windows && has_saved_windows(in)) return besom__windows_load(f, in);
+  if (f->kind->windows && has_saved_windows(in)) return besom__windows_load(f, in);
   besom_status status = besom__cuckoo_load(f, &layout, in, &partial_key(f)->table, &selector_bits);
   return partial_key_ready(f, status, policy, besom__isa_best());
 }

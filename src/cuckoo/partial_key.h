@@ -53,7 +53,6 @@ struct partial_key_calls {
 struct partial_key_policy {
   alternate_bucket alternate;
   const struct partial_key_calls *calls[3][BUCKET_FORMS]; /* by instruction set and form */
-  bool has_windows;                                       /* the option layout (windows.h) */
 };
 
 /* The values of the options; vacuum has only the first. */

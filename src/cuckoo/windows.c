@@ -92,7 +92,7 @@ static void windows_init(struct partial_key *p, uint64_t windows, unsigned finge
   besom__cuckoo_table_init(&p->table, slots_of_windows(windows), 1, fingerprint_bits + 1, bits);
   p->fingerprints = bits_below(fingerprint_bits);
   p->isa = ISA_PORTABLE;
-  p->head.kind = &besom__cf_windows;
+  if (p->head.kind->windows) p->head.kind = p->head.kind->windows;
 }
 
 static besom_status windows_new(besom_filter *f, uint64_t windows, unsigned fingerprint_bits) {

@@ -6,6 +6,7 @@
  * they grow and learn where they are used, and to load them takes rates and the planner.
  */
 #include "core/bits.h"
+#include "cuckoo/windows.h"
 #include "kinds.h"
 #include "quotient/aqf/aqf.h"
 
@@ -126,8 +127,18 @@ static void reduce_maplet(struct besom_kind *aqf) {
   aqf->maplet = &maplet;
 }
 
+/* The form of cf with layout=windows. */
+static struct besom_kind windows;
+
+static void reduce_windows(struct besom_kind *cf) {
+  besom_kind_info info;
+  reduce(&besom__cf_windows, NULL, &windows, &info);
+  cf->windows = &windows;
+}
+
 #define COUNT(kind) +1
 enum { N_KINDS = 0 KINDS(COUNT) };
+enum { CF = 8 }; /* the row of cf in KINDS */
 static struct besom_kind kinds[N_KINDS];
 static struct adapt_ops adapts[N_KINDS];
 static besom_kind_info infos[N_KINDS];
@@ -137,6 +148,7 @@ __attribute__((constructor)) static void reduce_all(void) {
   size_t i = 0;
   KINDS(REDUCE)
   reduce_maplet(&kinds[0]); /* aqf */
+  reduce_windows(&kinds[CF]);
 }
 
 const struct besom_kind *besom__kind_named(const char *name) {
