@@ -130,7 +130,7 @@ struct window_pair {
   uint64_t fingerprint, slots[2];
 };
 
-ALWAYS_INLINE uint64_t first_slot_of(uint64_t window, uint64_t half) {
+ALWAYS_INLINE uint64_t window_first_slot(uint64_t window, uint64_t half) {
   return window + (window >= half);
 }
 
@@ -152,11 +152,11 @@ static uint64_t window_of_slot(const struct partial_key *p, uint64_t slot) {
   return window < 2 * half ? window : 2 * half - 1;
 }
 
-static struct window_pair pair_of(const struct partial_key *p, uint64_t fingerprint,
-                                  uint64_t window) {
+static struct window_pair window_pair_of(const struct partial_key *p, uint64_t fingerprint,
+                                         uint64_t window) {
   uint64_t half = windows_of(p) / 2, other = other_window(window, fingerprint, half);
   return (struct window_pair){fingerprint,
-                              {first_slot_of(window, half), first_slot_of(other, half)}};
+                              {window_first_slot(window, half), window_first_slot(other, half)}};
 }
 
 ALWAYS_INLINE uint64_t window_of(const struct partial_key *p, besom_digest d) {
@@ -164,12 +164,12 @@ ALWAYS_INLINE uint64_t window_of(const struct partial_key *p, besom_digest d) {
 }
 
 static struct window_pair pair_of_digest(const struct partial_key *p, besom_digest d) {
-  return pair_of(p, fingerprint_of(p, d), window_of(p, d));
+  return window_pair_of(p, fingerprint_of(p, d), window_of(p, d));
 }
 
 /* The pair of the entry of a slot. */
 static struct window_pair pair_at(const struct partial_key *p, uint64_t slot) {
-  return pair_of(p, slot_get(&p->table, slot) >> 1, window_of_slot(p, slot));
+  return window_pair_of(p, slot_get(&p->table, slot) >> 1, window_of_slot(p, slot));
 }
 
 /* The i-th of the four slots of a pair, and the entry of its fingerprint there. */
@@ -242,7 +242,8 @@ struct written {
   } at[MAX_ROUNDS * DISPLACED_PER_ROUND + MAX_PATH + 1];
 };
 
-static void write_slot(struct partial_key *p, struct written *log, uint64_t slot, uint64_t entry) {
+static void write_window_slot(struct partial_key *p, struct written *log, uint64_t slot,
+                              uint64_t entry) {
   log->at[log->n].slot = slot;
   log->at[log->n++].entry = slot_get(&p->table, slot);
   slot_set(&p->table, slot, entry);
@@ -273,9 +274,9 @@ static void write_windows_path(struct partial_key *p, const struct cuckoo_path *
                                const struct window_pair *pair, struct written *log) {
   for (unsigned i = path->moves; i--;) {
     struct window_pair moving = pair_at(p, path->slots[i]);
-    write_slot(p, log, path->slots[i + 1], entry_for_slot(&moving, path->slots[i + 1]));
+    write_window_slot(p, log, path->slots[i + 1], entry_for_slot(&moving, path->slots[i + 1]));
   }
-  write_slot(p, log, path->slots[0], entry_for_slot(pair, path->slots[0]));
+  write_window_slot(p, log, path->slots[0], entry_for_slot(pair, path->slots[0]));
 }
 
 /* Puts a fingerprint into one of its slots, a random one, and returns what it has displaced. */
@@ -284,7 +285,7 @@ static struct window_pair displace_one(struct partial_key *p, const struct windo
   unsigned i = random % WINDOW_COPIES;
   uint64_t slot = slot_in_pair(pair, i);
   struct window_pair displaced = pair_at(p, slot);
-  write_slot(p, log, slot, entry_in_pair(pair, i));
+  write_window_slot(p, log, slot, entry_in_pair(pair, i));
   return displaced;
 }
 
@@ -315,7 +316,7 @@ static besom_status windows_put(struct partial_key *p, const struct window_pair 
   log->n = 0;
   for (unsigned i = 0; i < WINDOW_COPIES; i++)
     if (!slot_get(&p->table, slot_in_pair(pair, i))) {
-      write_slot(p, log, slot_in_pair(pair, i), entry_in_pair(pair, i));
+      write_window_slot(p, log, slot_in_pair(pair, i), entry_in_pair(pair, i));
       return BESOM_OK;
     }
   return windows_put_by_search(p, *pair, log);

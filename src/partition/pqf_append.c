@@ -22,7 +22,7 @@ struct pqf_filling {
   bool written; /* the header */
 };
 
-static void write_header(const struct pqf *p, struct pqf_filling *to) {
+static void write_bin_header(const struct pqf *p, struct pqf_filling *to) {
   if (!to->written && to->used)
     bin_set_header(bin_at(p, p->layout, to->bin), p->layout, to->entries);
   to->written = true;
@@ -34,7 +34,7 @@ enum filled { FILLED, FILL_SPILLS, FILL_TOO_OFTEN };
 static enum filled fill_slot(const struct pqf *p, const struct bin_layout *l,
                              struct pqf_filling *to, struct pqf_place at) {
   if (at.bin != to->bin) {
-    write_header(p, to);
+    write_bin_header(p, to);
     *to = (struct pqf_filling){.bin = at.bin};
   }
   if (to->used == l->slots) return FILL_SPILLS;
@@ -61,7 +61,7 @@ static besom_status fill_or_spill(besom_filter *f, struct pqf_filling *to, besom
     f->items++;
     return f->items > f->capacity ? BESOM_FULL : BESOM_OK;
   case FILL_SPILLS:
-    write_header(p, to);
+    write_bin_header(p, to);
     return f->is_set && p->calls->has(f, at) ? BESOM_OK : p->calls->put(f, at);
   default:
     return BESOM_FULL;
@@ -91,7 +91,7 @@ besom_status besom__pqf_append(besom_filter *f, const besom_digest_source *diges
     if (status == BESOM_OK) status = besom__tick(progress, read, digests->size_hint);
     if (status != BESOM_OK) return status;
   }
-  write_header(pqf_of(f), &to);
+  write_bin_header(pqf_of(f), &to);
   return status == BESOM_END ? BESOM_OK : status;
 }
 
@@ -142,7 +142,7 @@ static void pqf_prepare(besom_filter *f, struct append_part *part) {
     own->early += early;
     fill_part_batch(p, part, &to, done + early, batch + early, n - early);
   }
-  write_header(p, &to);
+  write_bin_header(p, &to);
 }
 
 static besom_status put_digest_of_part(besom_filter *f, const struct append_part *part, size_t i) {

@@ -5,7 +5,7 @@ set -eu
 cd "$1"
 
 # Rooms of src/: each includes itself, src/core/, what a kind is, and what its line names.
-kind='src/core/* src/kind.h src/kinds.h src/kind_options.h include/besom.h include/besom_lists.h include/besom_plan.h include/besom_reverse.h include/besom_map.h'
+kind='src/core/* src/kind.h src/kind_parts.h src/kinds.h src/kind_options.h include/besom.h include/besom_lists.h include/besom_plan.h include/besom_reverse.h include/besom_map.h'
 allowed() {
   case $1 in
   src/core/*) REPLY='src/core/* include/besom.h' ;;
@@ -33,7 +33,7 @@ allowed() {
   src/store/*) REPLY='src/core/* include/* src/store/*.h' ;;
   src/guard/*) REPLY='src/core/* src/kind.h include/* src/guard/*' ;;
   src/sidecar/* | src/published/*) REPLY='src/core/* include/*' ;;
-  src/kind.h | src/kinds.[ch]) REPLY='src/core/* src/kind.h src/kinds.h src/kind_options.h include/*' ;;
+  src/kind.h | src/kind_parts.h | src/kinds.[ch]) REPLY='src/core/* src/kind.h src/kinds.h src/kind_options.h include/*' ;;
   bench/prototypes/*) REPLY='include/* src/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
   web/playground/*) REPLY='include/* src/* program/*' ;; # draws what is inside a table
