@@ -65,7 +65,7 @@ void besom__quotient_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code);
 
 /*
- * The operation append of kind.h (quotient_append.c). copies: a fingerprint for every copy of a key.
+ * quotient_append.c: the operation append of kind.h. copies: a fingerprint for every copy of a key.
  * counts: the same counts that one besom_insert per copy would make.
  */
 besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_source *digests,
