@@ -11,7 +11,8 @@ CALLS = set("""besom_strerror besom_version besom_kinds besom_abilities besom_fr
     besom_contains_u64 besom_contains_digest besom_contains_many besom_contains_many_u64
     besom_contains_many_digest besom_hash besom_hash_u64 besom_stats_sized besom_stats besom_layer
     besom_validate besom_save besom_save_file besom_load besom_open_sized besom_open besom_patch
-    besom_domain_labels besom_domain_contains besom_domain_contains_wire besom_u64
+    besom_domain_labels besom_domain_contains besom_domain_contains_wire besom_get_values besom_note
+    besom_u64
     besom_copy_struct""".split())
 
 # The tables that a source has once per instruction set; their names are macros.
