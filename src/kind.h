@@ -94,7 +94,6 @@ struct besom_filter {
    */
   struct exception_set *exceptions;
   struct query_calls base_queries;
-  const struct insert_calls *base_inserts;
   struct report_options reports;
 };
 

@@ -352,9 +352,11 @@ static const struct insert_calls snapshot_inserts = {
     .insert_digest = snapshot_insert_digest,
 };
 
+static const struct insert_calls *choose_inserts(const besom_filter *f);
+
 /* Of filters with exceptions: removes that of a key that was inserted. */
 static besom_status reports_insert_digest(besom_filter *f, besom_digest d) {
-  besom_status status = f->base_inserts->insert_digest(f, d);
+  besom_status status = choose_inserts(f)->insert_digest(f, d);
   if (status == BESOM_OK) besom__reports_remove(f, d, false);
   return status;
 }
@@ -490,7 +492,7 @@ void besom__choose_calls(besom_filter *f) {
   if (f->snapshot) return; /* set once, by besom__snapshot_calls: other threads are reading them */
   f->queries = choose_queries(f);
   f->base_queries = *f->queries;
-  f->inserts = f->base_inserts = choose_inserts(f);
+  f->inserts = choose_inserts(f);
   f->removes = choose_removes(f);
   if (!has_reports(f)) return;
   f->queries = f->domains.labels           ? &domain_reports_queries
