@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "sidecar_database.h"
 
@@ -56,7 +57,7 @@ static void *reader(void *ctx) {
 static besom_status rewind_after_report(void *ctx) {
   shared *s = ctx;
   unsigned before = atomic_load(&s->reports);
-  for (int i = 0; i < 10000 && atomic_load(&s->reports) == before; i++) sched_yield();
+  for (int i = 0; i < 100 && atomic_load(&s->reports) == before; i++) usleep(100);
   return keys_rewind(&s->app);
 }
 
