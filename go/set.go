@@ -108,7 +108,7 @@ func (s *Set) readPointer(path string) (int64, error) {
 		return 0, &Error{Op: "open-set", Status: ErrNewerVersion, Detail: path}
 	}
 	if _, err := fmt.Sscanf(statement, "1 name=%s sequence=%d expires=%s bytes=%d", &s.Name, &s.Sequence, &date,
-		&bytes); err != nil || bytes < 0 || bytes > 1<<30 {
+		&bytes); err != nil || bytes < 0 || bytes > 1<<20 {
 		return 0, setIsCorrupt(path)
 	}
 	if s.Expires, err = time.Parse("2006-01-02T15:04:05Z", date); err != nil {

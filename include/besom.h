@@ -377,8 +377,8 @@ BESOM_API besom_status besom_contains_many_digest(const besom_filter *f,
 /*
  * Starts to load the memory that a query of this key will read, and does not wait for it. For
  * callers that query one key at a time and know some keys ahead: 16 keys ahead, queries of a filter
- * that exceeds the cache take about half the time (examples/prefetch.c). It changes no answer and
- * never fails. It counts as a query (see Threads), of mapped files, too. No effect: an invalid
+ * that exceeds the cache take 0.5 to 0.7 of the time (examples/prefetch.c). It changes no answer,
+ * and never fails. It counts as a query (see Threads), of mapped files, too. No effect: an invalid
  * argument, kind grouped, an empty filter, names of besom_set_domains other than the key itself.
  */
 BESOM_API void besom_prefetch_digest(const besom_filter *f, besom_digest digest);

@@ -8,9 +8,9 @@
  *     if (!besom_fixes_contains(fixes, list, "key", 3)) ...    // not in the list, or a local fix
  *     besom_fixes_close(fixes);
  *
- * A fix says "absent now", so it holds for the bytes that it was made for. If the list is patched
- * or replaced, close its fixes. `besom fix LIST --fixes FILE --again` applies them to the new list,
- * if their keys are still absent.
+ * A fix says "absent now", so it holds for the bytes that it was made for. Open the list first,
+ * then its fixes. If the list is patched or replaced, or a key is inserted, close its fixes. `besom
+ * fix LIST --fixes FILE --again` applies them to the new list, if their keys are still absent.
  *
  * Nothing reads a file of fixes unless this call names it. Its first line has the version and the
  * name of the list; each other line a date, a tab and a key. An incomplete last line is left out.
@@ -32,8 +32,9 @@ typedef struct besom_fixes besom_fixes;
  * Opens a file of fixes. list: the file of a list, or the directory of a published set; the fixes
  * must be for its version. NULL: they are not compared (besom_fixes_info tells the version).
  * Errors: IO (errno EPERM: the file of fixes belongs neither to the caller nor to root, others can
- * write it, or it is no regular file), CORRUPT (not a file of fixes), INCOMPATIBLE (for another
- * version, or for another list), NO_MEMORY.
+ * write it, or it is no regular file), CORRUPT (not a file of fixes, or the list is damaged),
+ * INCOMPATIBLE (for another version, or for another list), NEWER_VERSION (of a set), NO_MEMORY,
+ * INVALID.
  */
 BESOM_API besom_status besom_fixes_open(const char *path, const char *list, besom_fixes **out);
 

@@ -44,18 +44,32 @@ static void fail_at_line(const char *path) {
   fail("%s: '%.*s' is not a date, a tab and a key", path, (int)(end - at), at);
 }
 
+/* Of the descriptor that is written: its name may lead to another file by now. */
+static besom_status fixes_parse_opened(FILE *in, besom_fixes **out) {
+  struct stat st;
+  if (fstat(fileno(in), &st) != 0) return BESOM_IO;
+  char *text = allocate((size_t)st.st_size + 1, 1);
+  rewind(in);
+  size_t len = fread(text, 1, (size_t)st.st_size, in);
+  besom_status status = ferror(in) ? BESOM_IO : besom_fixes_parse(text, len, NULL, out);
+  free(text);
+  return status;
+}
+
 /* Reads up to the last line that is complete: an interrupted run may have begun another one. */
-static key_index *fixes_of_file(const char *path, const fixes_of *of, bool *fits, size_t *end) {
+static key_index *fixes_of_file(const char *path, FILE *in, const fixes_of *of, bool *fits,
+                                size_t *end) {
   besom_fixes *fixes;
   besom_fixes_information info;
-  besom_status status = besom_fixes_open(path, NULL, &fixes);
+  besom_status status = in ? fixes_parse_opened(in, &fixes) : besom_fixes_open(path, NULL, &fixes);
   if (status == BESOM_IO && errno == EPERM) fail(not_own, path);
   if (status == BESOM_IO) fail("%s: %s", path, strerror(errno));
   if (status == BESOM_CORRUPT) fail_at_line(path);
   check(status, "%s", path);
   besom_fixes_info(fixes, &info);
   *end = info.bytes;
-  *fits = !info.bytes || strcmp(info.version, of->version) == 0; /* or an empty file */
+  bool same = strcmp(info.name, of->name) == 0 || strncmp(of->version, "sequence=", 9) != 0;
+  *fits = !info.bytes || (same && strcmp(info.version, of->version) == 0); /* or an empty file */
   if (!*fits && strcmp(info.name, of->name) != 0)
     fail("%s: the fixes of '%s', and the list is '%s': each list needs a file of its own", path,
          info.name, of->name);
@@ -67,7 +81,7 @@ static key_index *fixes_of_file(const char *path, const fixes_of *of, bool *fits
 
 key_index *fixes_read(const char *path, const fixes_of *of, bool *fits) {
   size_t end;
-  return fixes_of_file(path, of, fits, &end);
+  return fixes_of_file(path, NULL, of, fits, &end);
 }
 
 /* ------------------------------------------------------------------ adding */
@@ -100,7 +114,7 @@ FILE *fixes_append(const char *path, const fixes_of *of, bool *is_moved) {
   FILE *out = fixes_open(path);
   bool fits;
   size_t end;
-  key_index_free(fixes_of_file(path, of, &fits, &end));
+  key_index_free(fixes_of_file(path, out, of, &fits, &end));
   if (ftruncate(fileno(out), (off_t)end) != 0 || fseek(out, 0, SEEK_END) != 0)
     fail("%s: %s", path, strerror(errno));
   *is_moved = !fits;

@@ -3,6 +3,10 @@
  * has no lock.
  */
 #include "besom_fixes.h"
+
+#include <errno.h>
+#include <unistd.h>
+
 #include "errors.h"
 #include "filter.h"
 #include "keys.h"
@@ -15,12 +19,22 @@ struct fixes {
 
 static void *fixes_raise(struct module_state *state, besom_status status, const char *path) {
   if (status == BESOM_CORRUPT)
-    return besom__py_raise(state, status, "not a file of fixes: besom fix --fixes writes them");
+    return besom__py_raise(
+        state, status,
+        "not a file of fixes, which besom fix --fixes writes, or the list is damaged");
   if (status == BESOM_INCOMPATIBLE)
     return besom__py_raise(state, status,
                            "the fixes are for another version of the list, or for another list. If "
                            "their keys are still absent: besom fix LIST --fixes FILE --again");
   return besom__py_raise(state, status, status == BESOM_IO ? path : NULL);
+}
+
+/* Of both files, the one that errno is about. */
+static const char *fixes_blamed(const char *file, const char *list) {
+  int error = errno;
+  const char *blamed = access(list, R_OK) == 0 ? file : list;
+  errno = error;
+  return blamed;
 }
 
 /* FixesBase(path, list) */
@@ -37,7 +51,7 @@ static PyObject *fixes_create(PyTypeObject *type, PyObject *args, PyObject *keyw
   besom_fixes *fixes = NULL;
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status = besom_fixes_open(file, of, &fixes);
-  Py_END_ALLOW_THREADS if (status != BESOM_OK) fixes_raise(state, status, file);
+  Py_END_ALLOW_THREADS if (status != BESOM_OK) fixes_raise(state, status, fixes_blamed(file, of));
   Py_DECREF(path);
   Py_DECREF(list);
   if (status != BESOM_OK) return NULL;
@@ -87,7 +101,8 @@ static PyObject *fixes_contains(PyObject *object, PyObject *args) {
     found = fixes_ask_filter(self, (struct filter *)members, key);
   } else {
     found = PySequence_Contains(members, key);
-    if (found == 1) found = fixes_has(object, key) == 0;
+    int fixed = found == 1 ? fixes_has(object, key) : 0;
+    if (fixed) found = fixed < 0 ? -1 : 0;
   }
   return found < 0 ? NULL : PyBool_FromLong(found);
 }

@@ -55,7 +55,7 @@ static size_t fixes_slot(const besom_fixes *x, besom_bytes key) {
 }
 
 bool besom_fixes_has(const besom_fixes *x, const void *key, size_t len) {
-  return x && x->slots[fixes_slot(x, (besom_bytes){key, len})];
+  return x && (key || !len) && x->slots[fixes_slot(x, (besom_bytes){key, len})];
 }
 
 besom_bytes besom_fixes_key(const besom_fixes *x, size_t i) {
@@ -163,7 +163,7 @@ besom_status besom_fixes_parse(const void *text, size_t len, size_t *bad_line, b
 static bool fixes_has_name(const besom_fixes *x, besom_bytes entry) {
   uint8_t name[256];
   const uint8_t *from = entry.data;
-  if (entry.len > sizeof name) return false;
+  if (!x || !from || entry.len > sizeof name) return false;
   for (size_t i = 0; i < entry.len; i++)
     name[i] = (uint8_t)(from[i] >= 'A' && from[i] <= 'Z' ? from[i] + ('a' - 'A') : from[i]);
   return besom_fixes_has(x, name, entry.len);

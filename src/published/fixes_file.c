@@ -59,37 +59,16 @@ static besom_status fixes_parse_file(int fd, besom_fixes **out) {
   return status;
 }
 
-besom_status besom_fixes_open(const char *path, const char *list, besom_fixes **out) {
-  char version[BESOM_FIXES_VERSION_BYTES];
-  besom_fixes_information info;
-  besom_fixes *x;
-  if (!path || !out) return BESOM_INVALID;
-  int fd = fixes_descriptor(path);
-  if (fd < 0) return BESOM_IO;
-  besom_status status = fixes_parse_file(fd, &x);
-  int error = errno;
-  close(fd);
-  errno = error;
-  if (status != BESOM_OK) return status;
-  besom_fixes_info(x, &info);
-  if (list) status = besom_fixes_version(list, version);
-  if (list && status == BESOM_OK && info.bytes && strcmp(version, info.version) != 0)
-    status = BESOM_INCOMPATIBLE;
-  if (status == BESOM_OK)
-    *out = x;
-  else
-    besom_fixes_close(x);
-  return status;
-}
-
 /* ------------------------------------------------------------------ versions */
 
 static besom_status fixes_version_of_set(const char *directory,
-                                         char version[BESOM_FIXES_VERSION_BYTES]) {
+                                         char version[BESOM_FIXES_VERSION_BYTES],
+                                         char name[SET_NAME_BYTES]) {
   struct set_directory d;
   besom_status status = besom__set_directory_read(directory, &d);
   if (status != BESOM_OK) return status;
   snprintf(version, BESOM_FIXES_VERSION_BYTES, "sequence=%" PRIu64, d.sequence);
+  memcpy(name, d.name, SET_NAME_BYTES);
   besom__set_directory_free(&d);
   return BESOM_OK;
 }
@@ -113,16 +92,48 @@ static besom_status fixes_version_of_file(int fd, char version[BESOM_FIXES_VERSI
   return BESOM_OK;
 }
 
-besom_status besom_fixes_version(const char *list, char version[BESOM_FIXES_VERSION_BYTES]) {
+/* name: of a set; empty for a file, whose checksum says enough. */
+static besom_status fixes_list_version(const char *list, char version[BESOM_FIXES_VERSION_BYTES],
+                                       char name[SET_NAME_BYTES]) {
   struct stat st;
+  name[0] = 0;
   if (!list || !version) return BESOM_INVALID;
   int fd = open(list, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return BESOM_IO;
   besom_status status = fstat(fd, &st) != 0   ? BESOM_IO
-                        : S_ISDIR(st.st_mode) ? fixes_version_of_set(list, version)
+                        : S_ISDIR(st.st_mode) ? fixes_version_of_set(list, version, name)
                                               : fixes_version_of_file(fd, version);
   int error = errno;
   close(fd);
   errno = error;
+  return status;
+}
+
+besom_status besom_fixes_version(const char *list, char version[BESOM_FIXES_VERSION_BYTES]) {
+  char name[SET_NAME_BYTES];
+  return fixes_list_version(list, version, name);
+}
+
+besom_status besom_fixes_open(const char *path, const char *list, besom_fixes **out) {
+  char version[BESOM_FIXES_VERSION_BYTES], name[SET_NAME_BYTES];
+  besom_fixes_information info;
+  besom_fixes *x;
+  if (!path || !out) return BESOM_INVALID;
+  int fd = fixes_descriptor(path);
+  if (fd < 0) return BESOM_IO;
+  besom_status status = fixes_parse_file(fd, &x);
+  int error = errno;
+  close(fd);
+  errno = error;
+  if (status != BESOM_OK) return status;
+  besom_fixes_info(x, &info);
+  if (list) status = fixes_list_version(list, version, name);
+  if (list && status == BESOM_OK && info.bytes &&
+      (strcmp(version, info.version) != 0 || (name[0] && strcmp(name, info.name) != 0)))
+    status = BESOM_INCOMPATIBLE;
+  if (status == BESOM_OK)
+    *out = x;
+  else
+    besom_fixes_close(x);
   return status;
 }

@@ -77,6 +77,8 @@ static void a_fixed_key_is_answered_no_and_the_list_stays(void **state) {
   assert_true(besom_contains(f, key, strlen(key)));
   assert_false(besom_fixes_contains(x, f, key, strlen(key)));
   assert_true(besom_fixes_contains(NULL, f, key, strlen(key)));
+  assert_true(
+      besom_fixes_contains(x, f, NULL, 5)); /* as besom_contains answers invalid arguments */
   assert_true(besom_fixes_has(x, key, strlen(key)));
   assert_false(besom_fixes_has(x, key, strlen(key) - 1));
   for (uint64_t i = 0; i < KEYS; i++) {
@@ -240,6 +242,8 @@ static void a_fixed_entry_leaves_its_parents(void **state) {
   assert_true(besom_fixes_domain_contains(x, f, "x.Ads.Example.org", 17, &entry));
   assert_int_equal(entry.len, 11);
   assert_memory_equal(entry.data, "Example.org", 11);
+  assert_true(besom_fixes_domain_contains(x, f, NULL, 5, NULL));
+  assert_true(besom_fixes_domain_contains(NULL, f, NULL, 5, NULL));
   besom_fixes_close(x);
   besom_free(f);
 }

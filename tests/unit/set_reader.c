@@ -237,10 +237,10 @@ static void missing_things_are_statuses(void **state) {
   besom_set_close(NULL);
 }
 
-/* The pointer moves on to version 2, whose files are removed, too; an open set stays what it is. */
-/* Fixes of a set are for one version of it: after a sync they are refused. */
+/* Fixes are for one version of one set: another set can have the same sequence number. */
 static void fixes_are_for_a_version_of_the_set(void **state) {
   static const char text[] = "besom-fixes-1 sequence=1 name=demo\n2026-01-02\tkey\n";
+  static const char other[] = "besom-fixes-1 sequence=1 name=other\n2026-01-02\tkey\n";
   char version[BESOM_FIXES_VERSION_BYTES];
   besom_fixes *fixes = NULL;
   (void)state;
@@ -253,11 +253,15 @@ static void fixes_are_for_a_version_of_the_set(void **state) {
   assert_int_equal(besom_fixes_open(path.text, dir.path, &fixes), BESOM_OK);
   assert_true(besom_fixes_has(fixes, "key", 3));
   besom_fixes_close(fixes);
+  assert_true(write_whole_file(path.text, other, strlen(other)));
+  assert_int_equal(besom_fixes_open(path.text, dir.path, &fixes), BESOM_INCOMPATIBLE);
+  assert_true(write_whole_file(path.text, text, strlen(text)));
   write_set("aqf", 2, 2);
   assert_int_equal(besom_fixes_open(path.text, dir.path, &fixes), BESOM_INCOMPATIBLE);
   assert_int_equal(unlink(path.text), 0);
 }
 
+/* The pointer moves on to version 2, whose files are removed, too; an open set stays what it is. */
 static void an_open_set_stays_when_its_files_are_removed(void **state) {
   (void)state;
   write_set("aqf", 2, 1);

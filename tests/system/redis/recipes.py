@@ -55,7 +55,7 @@ class Recipes(unittest.TestCase):
         self.r = self.server.client()
         self.r("FLUSHALL")
         self.names = {"r": Redis(self.r), "db": sqlite3.connect(":memory:")}
-        for table in ("users(name TEXT PRIMARY KEY)", "events(day TEXT, id TEXT)", "used_tokens(token TEXT)",
+        for table in ("users(name TEXT PRIMARY KEY)", "events(day TEXT, id TEXT)", "used_tokens(token TEXT PRIMARY KEY)",
                       "seen(user INTEGER, article TEXT)"):
             self.names["db"].execute("CREATE TABLE " + table)
         for code in recipes("python"):
@@ -101,6 +101,24 @@ class Recipes(unittest.TestCase):
         self.names["db"].execute("INSERT INTO events VALUES ('monday', '7')")
         self.assertTrue(self.names["is_archived"]("monday", "7"))
         self.assert_false_positives_read_once(lambda i: self.names["is_archived"]("monday", "absent%d" % (i % 300)))
+
+    def test_an_item_that_is_added_between_the_look_and_the_report_stays(self):
+        """The row is committed and its item added after the first look of another client, before its report."""
+        def report_late(*words):
+            if words[0] == "AF.REPORT":
+                self.names["r"].execute_command = self.r
+                self.names["add_user"]("late")
+            return self.r(*words)
+
+        self.r("AF.RESERVE", "users", 0.01, 100)
+        self.r("AF.ADD", "users", "late")  # stands for a false positive
+        self.names["r"].execute_command = report_late
+        self.assertIsNone(self.names["find_user"]("late"))
+        self.assertIsNotNone(self.names["find_user"]("late"))
+
+    def test_a_table_accepts_a_token_once(self):
+        self.assertEqual([True, False], [self.names["use_token_of_table"]("t1") for _ in range(2)])
+        self.assertTrue(self.names["was_used"]("t1"))
 
     def test_tokens_with_a_table(self):
         self.r("AF.RESERVE", "used-tokens", 0.1, 100, "ADAPTRESERVE", 0.5, "SEED", "42" * 16)
