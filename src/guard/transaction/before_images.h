@@ -4,8 +4,8 @@
 
 #include "guard/guard.h"
 
-/* Keeps the committed state of a key, before it changes, if keeps_images. value NULL: it is absent.
-   no_list: its state on the no list. The caller has the write lock. Errors: NO_MEMORY. */
+/* Only if keeps_images: keeps the committed state of a key, before it changes. value NULL: it is
+   absent. no_list: its state on the no list. The caller has the write lock. Errors: NO_MEMORY. */
 besom_status besom__image_add(besom_guard *g, bool no_list, const besom_bytes *key,
                               const besom_bytes *value);
 

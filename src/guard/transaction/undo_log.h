@@ -11,7 +11,7 @@ besom_status besom__undo_make_room(besom_guard *g, size_t n);
 void besom__undo_add(besom_guard *g, const besom_filter *f, besom_match at, bool refill);
 void besom__undo_forget_next(besom_guard *g, size_t from);
 
-/* Undoes the entries from undo_from on in the filter, after the store has dropped these changes.
+/* Undoes the entries from undo.from on in the filter, after the store has dropped these changes.
    The caller has the write lock. Errors: those of the store; then it can be repeated. */
 besom_status besom__undo_run(besom_guard *g);
 
