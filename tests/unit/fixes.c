@@ -77,8 +77,8 @@ static void a_fixed_key_is_answered_no_and_the_list_stays(void **state) {
   assert_true(besom_contains(f, key, strlen(key)));
   assert_false(besom_fixes_contains(x, f, key, strlen(key)));
   assert_true(besom_fixes_contains(NULL, f, key, strlen(key)));
-  assert_true(
-      besom_fixes_contains(x, f, NULL, 5)); /* as besom_contains answers invalid arguments */
+  /* As besom_contains answers invalid arguments. */
+  assert_true(besom_fixes_contains(x, f, NULL, 5));
   assert_true(besom_fixes_has(x, key, strlen(key)));
   assert_false(besom_fixes_has(x, key, strlen(key) - 1));
   for (uint64_t i = 0; i < KEYS; i++) {
