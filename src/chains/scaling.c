@@ -244,7 +244,7 @@ static besom_status scaling_count(const besom_filter *f, besom_digest d, uint64_
   if (!s->base.kind->query.count) return BESOM_UNSUPPORTED;
   for (uint64_t i = 0; i < s->n_layers; i++) {
     uint64_t here = 0;
-    besom_status status = s->base.kind->query.count(s->layers[i], d, &here);
+    besom_status status = s->layers[i]->kind->query.count(s->layers[i], d, &here);
     if (status != BESOM_OK) return status;
     *n += here;
   }
@@ -340,10 +340,10 @@ static __attribute__((noinline)) besom_status put_into_new(struct scaling *s, be
  * Matches of other keys count, too.
  */
 static bool scaling_has_too_many_copies(const struct scaling *s, besom_digest d, uint64_t n) {
-  uint64_t most = s->base.kind->max_copies, copies = n;
+  uint64_t most = newest(s)->kind->max_copies, copies = n;
   for (uint64_t i = 0; most && i < s->n_layers; i++) {
     uint64_t here = 0;
-    if (s->base.kind->query.count(s->layers[i], d, &here) == BESOM_OK) copies += here;
+    if (s->layers[i]->kind->query.count(s->layers[i], d, &here) == BESOM_OK) copies += here;
   }
   return most && copies > most;
 }
@@ -369,7 +369,7 @@ static besom_status scaling_insert_count(besom_filter *f, besom_digest d, uint64
   const struct besom_kind *kind = scaling(f)->base.kind;
   if (!KIND_HAS(kind, change, insert_count)) return BESOM_UNSUPPORTED;
   if (n > MAX_SCALING_COPIES - f->items) return BESOM_FULL;
-  if (kind->max_copies && n > kind->max_copies) return BESOM_FULL;
+  if (kind->max_copies && n > newest(scaling(f))->kind->max_copies) return BESOM_FULL;
   return besom__scaling_insert(f, d, n, 0);
 }
 

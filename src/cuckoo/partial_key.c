@@ -266,7 +266,8 @@ static besom_status partial_key_add_chunk(besom_filter *into, const struct cucko
 besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter *b,
                                       besom_filter *into) {
   const struct cuckoo_table *x = &const_partial_key(a)->table, *y = &const_partial_key(b)->table;
-  if (x->buckets != y->buckets || x->width != y->width) return BESOM_INCOMPATIBLE;
+  if (a->kind != b->kind || x->buckets != y->buckets || x->width != y->width)
+    return BESOM_INCOMPATIBLE;
   if (!into->is_set && a->items + b->items > into->capacity) return BESOM_FULL;
   memcpy(partial_key(into)->table.bits, x->bits, cuckoo_table_size(x));
   into->items = a->items;

@@ -391,7 +391,8 @@ static besom_status windows_merge(const besom_filter *a, const besom_filter *b,
   enum { STRIDE = 64 };
   const struct partial_key *x = const_partial_key(a), *y = const_partial_key(b);
   uint64_t slots = y->table.buckets;
-  if (x->table.buckets != slots || x->table.width != y->table.width) return BESOM_INCOMPATIBLE;
+  if (a->kind != b->kind || x->table.buckets != slots || x->table.width != y->table.width)
+    return BESOM_INCOMPATIBLE; /* a name is that of both layouts */
   if (!into->is_set && a->items + b->items > into->capacity) return BESOM_FULL;
   memcpy(partial_key(into)->table.bits, x->table.bits, cuckoo_table_size(&x->table));
   into->items = a->items;

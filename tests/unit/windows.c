@@ -124,6 +124,42 @@ static void layouts_do_not_merge(void **state) {
   assert_int_equal(besom_create(&config, &buckets), BESOM_BAD_OPTION);
 }
 
+/* 362 slots of windows and 362 buckets, of 10 bits: the numbers agree, and mean something else. */
+static void layouts_with_equal_numbers_do_not_merge(void **state) {
+  (void)state;
+  besom_config config = {
+      .kind = "cf", .options = "layout=windows", .capacity = 300, .fpr = 1 / 256.0, .seed = seed};
+  besom_filter *windows, *buckets, *merged = NULL;
+  assert_int_equal(besom_create(&config, &windows), BESOM_OK);
+  config.options = NULL;
+  config.capacity = 1369;
+  config.fpr = 1 / 128.0;
+  assert_int_equal(besom_create(&config, &buckets), BESOM_OK);
+  assert_int_equal(partial_key(windows)->table.buckets, partial_key(buckets)->table.buckets);
+  assert_int_equal(partial_key(windows)->table.width, partial_key(buckets)->table.width);
+  assert_int_equal(besom_merge(windows, buckets, &merged), BESOM_INCOMPATIBLE);
+  assert_int_equal(besom_merge(buckets, windows, &merged), BESOM_INCOMPATIBLE);
+  besom_free(buckets);
+  besom_free(windows);
+}
+
+/* The layers of a chain have the layout; the kind that its option names is cf. */
+static void a_chain_of_windows_grows_and_counts(void **state) {
+  (void)state;
+  besom_config config = {
+      .kind = "scaling", .options = "base=cf,layout=windows", .capacity = 500, .fpr = 1e-6};
+  besom_filter *f;
+  uint64_t n = 0;
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  for (uint64_t i = 0; i < 5000; i++) assert_int_equal(besom_insert_u64(f, i), BESOM_OK);
+  for (uint64_t i = 0; i < 5000; i++) assert_true(besom_contains_u64(f, i));
+  assert_int_equal(besom_insert_count(f, "copies", 6, 5), BESOM_FULL);
+  assert_int_equal(besom_insert_count(f, "copies", 6, 4), BESOM_OK);
+  assert_int_equal(besom_count(f, "copies", 6, &n), BESOM_OK);
+  assert_int_equal(n, 4);
+  besom_free(f);
+}
+
 /* Any bits of a table: no operation leaves it. (The address sanitizer runs this, too.) */
 static void damaged_tables_do_no_harm(void **state) {
   (void)state;
@@ -159,6 +195,8 @@ int main(void) {
       cmocka_unit_test(a_key_has_four_copies),
       cmocka_unit_test(a_full_filter_is_unchanged),
       cmocka_unit_test(layouts_do_not_merge),
+      cmocka_unit_test(layouts_with_equal_numbers_do_not_merge),
+      cmocka_unit_test(a_chain_of_windows_grows_and_counts),
       cmocka_unit_test(damaged_tables_do_no_harm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
