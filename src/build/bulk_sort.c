@@ -305,7 +305,7 @@ static void lead_in_parts(struct sorting *s) {
     pthread_mutex_unlock(&s->mutex);
     besom_status status = besom__bulk_tick(s->bulk, told = given);
     pthread_mutex_lock(&s->mutex);
-    if (status == BESOM_OK || s->stopped) continue;
+    if (status == BESOM_OK || (s->stopped && s->status != BESOM_BUSY)) continue;
     s->status = status;
     s->stopped = true;
     pthread_cond_broadcast(&s->changed);
