@@ -62,8 +62,6 @@ export class Filter extends Reader {
   static build(keys: Keys, options?: BuildOptions): Promise<Filter>;
   /** An empty filter. */
   static create(options: CreateOptions): Promise<Filter>;
-  /** Reports a false positive of an absent key. false: an older report was dropped for it. */
-  report(key: Key): boolean;
   insert(key: Key): void;
   /** Removes a member; false if there is no such key. */
   remove(key: Key): boolean;

@@ -67,6 +67,8 @@ export class Filter {
   candidates(key: Key): (number | string)[];
   /** has for many keys: 1 is maybe, 0 is certainly not. */
   hasMany(keys: Iterable<Key> | PackedKeys): Uint8Array;
+  /** Reports a false positive of an absent key. false: an older report was dropped for it. */
+  report(key: Key): boolean;
   /** Applies a patch; on any error the filter is what it was. */
   patch(patch: Source, options?: Trust): Promise<this>;
   /** The bytes of the file. */

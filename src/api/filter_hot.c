@@ -71,7 +71,7 @@ static bool general_contains_digest(const besom_filter *f, besom_digest d) {
 
 static const struct query_calls general_queries = {
     .contains = general_contains,
-    .contains_u64 = general_contains_u64,
+    .contains_u64 = NOT_IN_READER(general_contains_u64),
     .contains_digest = general_contains_digest,
 };
 
@@ -88,7 +88,7 @@ static bool keyed_contains_u64(const besom_filter *f, uint64_t key) {
 
 static const struct query_calls keyed_queries = {
     .contains = keyed_contains,
-    .contains_u64 = keyed_contains_u64,
+    .contains_u64 = NOT_IN_READER(keyed_contains_u64),
     .contains_digest = general_contains_digest,
 };
 
@@ -99,7 +99,7 @@ static bool domain_contains(const besom_filter *f, const void *key, size_t len) 
 
 static const struct query_calls domain_queries = {
     .contains = domain_contains,
-    .contains_u64 = general_contains_u64,
+    .contains_u64 = NOT_IN_READER(general_contains_u64),
     .contains_digest = general_contains_digest,
 };
 
@@ -160,7 +160,7 @@ static bool snapshot_contains_digest(const besom_filter *f, besom_digest d) {
 
 static const struct query_calls snapshot_queries = {
     .contains = snapshot_contains,
-    .contains_u64 = snapshot_contains_u64,
+    .contains_u64 = NOT_IN_READER(snapshot_contains_u64),
     .contains_digest = snapshot_contains_digest,
 };
 
@@ -209,20 +209,20 @@ static bool reports_contains_digest(const besom_filter *f, besom_digest d) {
 
 static const struct query_calls reports_queries = {
     .contains = reports_contains,
-    .contains_u64 = reports_contains_u64,
+    .contains_u64 = NOT_IN_READER(reports_contains_u64),
     .contains_digest = reports_contains_digest,
 };
 
 static const struct query_calls reports_xxh3_queries = {
     .contains = reports_contains,
-    .contains_u64 = reports_contains_xxh3_u64,
+    .contains_u64 = NOT_IN_READER(reports_contains_xxh3_u64),
     .contains_digest = reports_contains_digest,
 };
 
 /* Of lists of domains with exceptions: a name is denied if each entry that answers it is. */
 static const struct query_calls domain_reports_queries = {
     .contains = domain_contains,
-    .contains_u64 = reports_contains_u64,
+    .contains_u64 = NOT_IN_READER(reports_contains_u64),
     .contains_digest = reports_contains_digest,
 };
 
@@ -277,9 +277,9 @@ static besom_status general_insert_digest(besom_filter *f, besom_digest d) {
 }
 
 static const struct insert_calls general_inserts = {
-    .insert = general_insert,
-    .insert_u64 = general_insert_u64,
-    .insert_digest = general_insert_digest,
+    .insert = NOT_IN_READER(general_insert),
+    .insert_u64 = NOT_IN_READER(general_insert_u64),
+    .insert_digest = NOT_IN_READER(general_insert_digest),
 };
 
 /* Enters a free slot; NULL: not entered, because there is none or because writers may not enter. */
@@ -347,9 +347,9 @@ static besom_status snapshot_insert_digest(besom_filter *f, besom_digest d) {
 }
 
 static const struct insert_calls snapshot_inserts = {
-    .insert = snapshot_insert,
-    .insert_u64 = snapshot_insert_u64,
-    .insert_digest = snapshot_insert_digest,
+    .insert = NOT_IN_READER(snapshot_insert),
+    .insert_u64 = NOT_IN_READER(snapshot_insert_u64),
+    .insert_digest = NOT_IN_READER(snapshot_insert_digest),
 };
 
 static const struct insert_calls *choose_inserts(const besom_filter *f);
@@ -370,9 +370,9 @@ static besom_status reports_insert_u64(besom_filter *f, uint64_t key) {
 }
 
 static const struct insert_calls reports_inserts = {
-    .insert = reports_insert,
-    .insert_u64 = reports_insert_u64,
-    .insert_digest = reports_insert_digest,
+    .insert = NOT_IN_READER(reports_insert),
+    .insert_u64 = NOT_IN_READER(reports_insert_u64),
+    .insert_digest = NOT_IN_READER(reports_insert_digest),
 };
 
 /* Filters that take no inserts, for a reason that does not depend on the key. */
@@ -412,7 +412,8 @@ static besom_status general_remove_digest(besom_filter *f, besom_digest d) {
   return f->kind->change->remove(f, d);
 }
 
-static const struct remove_calls general_removes = {general_remove, general_remove_digest};
+static const struct remove_calls general_removes = {NOT_IN_READER(general_remove),
+                                                    NOT_IN_READER(general_remove_digest)};
 
 static besom_status snapshot_remove(besom_filter *f, const void *key, size_t len) {
   struct reader r;
@@ -432,7 +433,8 @@ static besom_status snapshot_remove_digest(besom_filter *f, besom_digest d) {
   return status;
 }
 
-static const struct remove_calls snapshot_removes = {snapshot_remove, snapshot_remove_digest};
+static const struct remove_calls snapshot_removes = {NOT_IN_READER(snapshot_remove),
+                                                     NOT_IN_READER(snapshot_remove_digest)};
 
 /* Of filters with exceptions: a reported key is absent. */
 static besom_status reports_remove_digest(besom_filter *f, besom_digest d) {
@@ -443,7 +445,8 @@ static besom_status reports_remove_key(besom_filter *f, const void *key, size_t 
   return reports_remove_digest(f, hash_bytes(&f->hasher, key, len));
 }
 
-static const struct remove_calls reports_removes = {reports_remove_key, reports_remove_digest};
+static const struct remove_calls reports_removes = {NOT_IN_READER(reports_remove_key),
+                                                    NOT_IN_READER(reports_remove_digest)};
 
 static besom_status why_no_remove(const besom_filter *f) {
   if (!can_remove(f)) return BESOM_UNSUPPORTED;
@@ -475,7 +478,7 @@ static const struct query_calls *choose_queries(const besom_filter *f) {
 static const struct insert_calls *choose_inserts(const besom_filter *f) {
   const struct besom_kind *kind = f->kind;
   if (!KIND_HAS(kind, change, insert) || f->mapping || f->task) return &refusing_inserts;
-  if (f->is_set && !kind->map) return &besom__set_inserts;
+  if (f->is_set && !kind->map) return NOT_IN_READER(&besom__set_inserts);
   const struct insert_calls *own = KIND_HAS(kind, change, calls) ? kind->change->calls(f) : NULL;
   return own ? own : &general_inserts;
 }

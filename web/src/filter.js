@@ -3,7 +3,7 @@ import { InvalidError, OutOfMemoryError } from './errors.js';
 import { bytesOf } from './heap.js';
 import { KeyWriter, forPackedParts, isPacked } from './packing.js';
 import { newHeap, sharedHeap } from './module.js';
-import { Reader } from './reader.js';
+import { OK, Reader } from './reader.js';
 
 // Offsets in struct besom_config; full_calls.c asserts them.
 const CONFIG_BYTES = 120;
@@ -23,7 +23,7 @@ const STATS_DOUBLES = {
 };
 const COUNTERS = 64, COUNTER_BYTES = 16;
 
-const OK = 0, EVICTED = 22, NOT_FOUND = 8;
+const NOT_FOUND = 8;
 
 function readCounter(heap, memory, i) {
   const view = heap.view, at = memory + COUNTER_BYTES * i;
@@ -117,8 +117,6 @@ async function listOf(heap, keys) {
 }
 
 export class Filter extends Reader {
-  #base = null; // the saved filter before the first change: patches apply to it
-
   static inPlace = false;
 
   /**
@@ -159,56 +157,24 @@ export class Filter extends Reader {
     });
   }
 
-  get isBase() {
-    return this.#base === null;
-  }
-
-  base() {
-    return this.#base ?? this.save();
-  }
-
-  replace(at) {
-    super.replace(at);
-    this.#base = null;
-  }
-
-  /** A call on one key that changes the filter. Returns the status. */
-  #change(what, name, key, allowed, ...more) {
-    const heap = this.heap, at = this.at;
-    if (this.opened) this.#base ??= this.save();
-    const length = heap.writeKey(key);
-    const status = heap.call(name, at, heap.keyAt, length, ...more);
-    if (status !== OK && status !== allowed) throw heap.error(status, what);
-    return status;
-  }
-
-  /**
-   * Reports a false positive: has(key) is false from now on. The caller has made sure that the key
-   * is absent: a member that is reported would be denied. Returns false if an older report had to
-   * be dropped for it. A patch drops all reports.
-   */
-  report(key) {
-    return this.#change('not reported', 'besom_adapt', key, EVICTED) === OK;
-  }
-
   /** Adds a key. FullError: no room. It ends the fixes of open: they say that keys are absent. */
   insert(key) {
-    this.#change('not inserted', 'besom_insert', key, OK);
+    this.change('not inserted', 'besom_insert', key, OK);
     this.closeFixes();
   }
 
   /** Removes a member. Returns false if there is no such key. */
   remove(key) {
-    return this.#change('not removed', 'besom_remove', key, NOT_FOUND) === OK;
+    return this.change('not removed', 'besom_remove', key, NOT_FOUND) === OK;
   }
 
   /** Adds a key to the no list, or removes it from there. */
   addNo(key) {
-    this.#change('not added', 'besom_no_add', key, OK);
+    this.change('not added', 'besom_no_add', key, OK);
   }
 
   removeNo(key) {
-    return this.#change('not removed', 'besom_no_remove', key, NOT_FOUND) === OK;
+    return this.change('not removed', 'besom_no_remove', key, NOT_FOUND) === OK;
   }
 
   /** Statistics (besom_statistics), and the counters of the kind by name. */

@@ -1,7 +1,6 @@
-/** Filters that are read: open, has, hasMany, patch, save, stats. */
+/** Filters that are read: open, has, hasMany, report, patch, save, stats. */
 import {
   CorruptError, FetchError, FreedError, IncompatibleError, InvalidError, OutOfMemoryError,
-  UnsupportedError,
 } from './errors.js';
 import { MAX_SIZE, bytesOf } from './heap.js';
 import { KeyWriter, forPackedParts, isPacked } from './packing.js';
@@ -20,6 +19,8 @@ const fixesRegistry = new FinalizationRegistry(({ heap, at }) => {
 /** Options that only a verified list has: without a public key they are refused, not ignored. */
 const TRUST = ['publicKey', 'signature', 'name', 'sequence', 'now'];
 
+export const OK = 0;
+const READ_ONLY = 13, EVICTED = 22;
 const STATS_BYTES = 104; // of struct besom_statistics; calls.c asserts its offsets
 
 /** Fetches a URL, or takes bytes as they are. */
@@ -65,6 +66,7 @@ export class Reader {
   #contains;
   #fixes = 0; // of the caller, beside the list
   #names = null; // of the values of a map, when they are needed
+  #base = null; // the saved filter before the first change: patches apply to it
   #patches = Promise.resolve(); // the last call of patch
 
   /** Use open. */
@@ -162,6 +164,11 @@ export class Reader {
   /** Replaces the filter, atomically. */
   replace(at) {
     this.closeFixes();
+    this.#move(at);
+    this.#base = null;
+  }
+
+  #move(at) {
     this.#drop();
     this.#take(at);
   }
@@ -272,6 +279,33 @@ export class Reader {
     return joinParts(parts, writer.first);
   }
 
+  // -------------------------------------------------------------- changes
+
+  /** A call on one key that changes the filter. Returns the status. */
+  change(what, name, key, allowed, ...more) {
+    const heap = this.#heap;
+    this.at; // throws if it was freed
+    if (this.opened) this.#base ??= this.save();
+    const length = heap.writeKey(key);
+    const call = () => heap.call(name, this.at, heap.keyAt, length, ...more);
+    let status = call();
+    if (status === READ_ONLY) { // kinds that change what is in the file: a copy of it is changed
+      this.#move(load(heap, this.save(), false));
+      status = call();
+    }
+    if (status !== OK && status !== allowed) throw heap.error(status, what);
+    return status;
+  }
+
+  /**
+   * Reports a false positive: has(key) is false from now on. The caller has made sure that the key
+   * is absent: a member that is reported would be denied. Returns false if an older report had to
+   * be dropped for it. A patch drops all reports.
+   */
+  report(key) {
+    return this.change('not reported', 'besom_adapt', key, EVICTED) === OK;
+  }
+
   // -------------------------------------------------------------- files
 
   /** The bytes of the file; equal filters have equal bytes. */
@@ -283,7 +317,7 @@ export class Reader {
 
   /** The bytes that patches apply to: those of the file as it was opened. */
   base() {
-    return this.save();
+    return this.#base ?? this.save();
   }
 
   /**
@@ -354,7 +388,7 @@ export class Reader {
 
   /** Whether the filter is as it was opened. */
   get isBase() {
-    return true;
+    return this.#base === null;
   }
 
   // -------------------------------------------------------------- statistics
@@ -381,11 +415,6 @@ export class Reader {
     if (error instanceof CorruptError)
       error.message = `not valid: ${heap.string(heap.view.getUint32(heap.out, true))}`;
     throw error;
-  }
-
-  /** The full module has it. */
-  report() {
-    throw new UnsupportedError('report needs the full module: import from "besom"', 'UNSUPPORTED');
   }
 }
 

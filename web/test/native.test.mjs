@@ -55,6 +55,20 @@ test('answers are the same, and a native patch applies', { skip }, async () => {
   assert.deepEqual(filter.save(), new Uint8Array(readFileSync(path('new'))));
 });
 
+test('the native command answers as the reader that took the reports', { skip }, async () => {
+  for (const kind of KINDS.filter((name) => name !== 'scaling')) {
+    native('build', path('list'), '--yes', path('yes'), '--kind', kind, '--fpr', '0.02');
+    const filter = await reader.Filter.open(path('list')), reported = absent.filter((key) => filter.has(key));
+    assert.ok(reported.length > 20, kind);
+    for (const key of reported.slice(5)) assert.equal(filter.report(key), true, kind);
+    yes.forEach((key) => assert.ok(filter.has(key), kind));
+    writeFileSync(path('list'), filter.save());
+    assert.deepEqual(native('query', path('list'), path('absent')).toString().trim().split('\n').sort(),
+      absent.filter((key) => filter.has(key)).sort(), kind);
+    filter.free();
+  }
+});
+
 test('maps have the candidates of the native command', { skip }, async () => {
   const pairs = yes.map((key, i) => `${key}\tshard-${i % 40}`);
   writeFileSync(path('pairs'), `${pairs.join('\n')}\n${yes[0]}\tshard-7\n`);
@@ -73,6 +87,11 @@ test('maps have the candidates of the native command', { skip }, async () => {
     yes.forEach((key, i) => assert.ok(names.candidates(key).includes(`shard-${i % 40}`), key));
     assert.ok(names.candidates(yes[0]).includes('shard-7'));
     assert.ok(names.has(yes[5]));
+    const reported = absent.find((key) => names.has(key));
+    assert.equal(names.report(reported), true);
+    assert.deepEqual([names.has(reported), names.candidates(reported)], [false, []]);
+    writeFileSync(path('reported.map'), names.save());
+    assert.equal(native('map', 'query', path('reported.map'), path('absent')).toString().includes(`${reported}\t`), false);
     const numbers = await Filter.open(readFileSync(path('numbers.map')));
     yes.forEach((key, i) => assert.ok(numbers.candidates(key).includes(i % 900), key));
     native('build', path('list'), '--yes', path('yes'));
@@ -95,6 +114,9 @@ test('a list of domains asks parents here, too', { skip }, async () => {
     assert.deepEqual([...list.hasMany(['a.b.tracker.net.', 'net'])], [1, 0]);
     assert.equal(list.domainEntry('www.ads.example.'), 'ads.example');
     assert.equal(list.domainEntry('good.tracker.net'), null);
+    const reported = Array.from({ length: 2000 }, (_, i) => `www.absent-${i}.org`).find((name) => list.has(name));
+    assert.equal(list.report(reported), true);
+    assert.deepEqual([list.has(reported), list.domainEntry(reported)], [false, null]);
     list.free();
   }
 });

@@ -22,10 +22,14 @@ export async function correct(bytes: Uint8Array, signature: string, publicKey: s
 export async function wrong(list: Reader) {
   // @ts-expect-error a number is no key
   list.has(5);
+  const dropped: boolean = list.report('x');
+  // @ts-expect-error a number is no key
+  list.report(5);
   // @ts-expect-error the reader cannot change a filter
   list.insert('x');
   // @ts-expect-error an unknown option
   await Filter.build(['a'], { colour: 'red' });
   // @ts-expect-error filters come from open, build and create
   new Filter();
+  return dropped;
 }

@@ -7,6 +7,7 @@
  */
 #include "core/bits.h"
 #include "cuckoo/windows.h"
+#include "exceptions/pairs.h"
 #include "kinds.h"
 #include "quotient/aqf/aqf.h"
 
@@ -74,6 +75,20 @@ static void no_stats(const besom_filter *f, struct stats_out *out) {
 
 static const struct build_ops can_be_built = {.build_digests = no_build};
 
+/* Reports ask for these two: merged filters need whole digests, some change at a match only. */
+static besom_status no_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+  (void)a, (void)b, (void)into;
+  return BESOM_UNSUPPORTED;
+}
+
+static besom_status no_change_at(besom_filter *f, besom_digest d, besom_match *match) {
+  (void)f, (void)d, (void)match;
+  return BESOM_UNSUPPORTED;
+}
+
+static const struct whole_ops can_be_merged = {.merge = no_merge};
+static const struct store_ops changes_at_matches = {.no_add_at = no_change_at};
+
 ALWAYS_INLINE void reduce(const struct besom_kind *from, struct adapt_ops *adapt,
                           struct besom_kind *to, besom_kind_info *info) {
   const unsigned abilities = kind_abilities(from);
@@ -83,36 +98,36 @@ ALWAYS_INLINE void reduce(const struct besom_kind *from, struct adapt_ops *adapt
         .is_published = from->adapt->is_published,
         .exception_slots = from->adapt->exception_slots,
     };
-  *to = (struct besom_kind){
-      .name = from->name,
-      .summary = "",
-      .max_copies = from->max_copies,
-      .also = abilities,
-      .except = ~abilities,
-      .size = from->size,
-      .policy = from->policy,
-      .takes_repeats = from->takes_repeats,
-      .keeps_reports = from->keeps_reports,
-      .full_exceptions = from->full_exceptions,
-      .destroy = from->destroy,
-      .stats = no_stats,
-      .abilities = from->abilities,
-      .layer = from->layer,
-      .bits_per_key = from->bits_per_key ? no_bits_per_key : NULL,
-      .query = {.contains = from->query.contains,
-                .contains_key = from->query.contains_key,
-                .contains_many = contains_each,
-                .get_value = from->query.get_value ? no_value : NULL,
-                .longest_match = from->query.longest_match ? no_match : NULL,
-                .prefix_bits = from->query.prefix_bits},
-      .adapt = from->adapt ? adapt : NULL,
-      .build = KIND_HAS(from, build, build_digests) ? &can_be_built : NULL,
-      .file = from->file,
-  };
+  to->name = from->name;
+  to->summary = "";
+  to->max_copies = from->max_copies;
+  to->also = abilities;
+  to->except = ~abilities;
+  to->size = from->size;
+  to->policy = from->policy;
+  to->takes_repeats = from->takes_repeats;
+  to->keeps_reports = from->keeps_reports;
+  to->full_exceptions = from->full_exceptions;
+  to->destroy = from->destroy;
+  to->stats = no_stats;
+  to->abilities = from->abilities;
+  to->layer = from->layer;
+  to->bits_per_key = from->bits_per_key ? no_bits_per_key : NULL;
+  to->query.contains = from->query.contains;
+  to->query.contains_key = from->query.contains_key;
+  to->query.contains_many = contains_each;
+  to->query.get_value = from->query.get_value ? no_value : NULL;
+  to->query.longest_match = from->query.longest_match ? no_match : NULL;
+  to->query.prefix_bits = from->query.prefix_bits;
+  to->adapt = from->adapt ? adapt : NULL;
+  to->store = KIND_HAS(from, store, no_add_at) ? &changes_at_matches : NULL;
+  to->whole = KIND_HAS(from, whole, merge) ? &can_be_merged : NULL;
+  to->build = KIND_HAS(from, build, build_digests) ? &can_be_built : NULL;
+  to->file = from->file;
   *info = (besom_kind_info){from->name, "", abilities, from->max_copies};
 }
 
-/* Maplets: the candidates of a key. */
+/* Maplets: the candidates of a key, and its reports. */
 static struct map_ops candidates;
 static struct adapt_ops maplet_adapt;
 static struct besom_kind maplet;
@@ -120,7 +135,7 @@ static struct besom_kind maplet;
 static void reduce_maplet(struct besom_kind *aqf) {
   besom_kind_info info;
   reduce(&besom__aqf_maplet, &maplet_adapt, &maplet, &info);
-  maplet_adapt.adapt = NULL;
+  maplet_adapt.adapt = besom__pair_report_all;
   candidates.value_bits = besom__aqf_maplet.map->value_bits;
   candidates.get = besom__aqf_maplet.map->get;
   maplet.map = &candidates;
