@@ -18,6 +18,13 @@
 #define NOT_IN_READER(function) (function)
 #endif
 
+/* A faster form of what the general functions do: not in WebAssembly, where code is to be small. */
+#ifdef BESOM_SMALL_CODE
+#define NOT_IN_SMALL_CODE(function) (1 ? NULL : (function))
+#else
+#define NOT_IN_SMALL_CODE(function) (function)
+#endif
+
 enum isa { ISA_PORTABLE, ISA_AVX2, ISA_AVX512 };
 
 /* The best instruction set that both this build and this machine support. */

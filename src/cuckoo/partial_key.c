@@ -346,7 +346,7 @@ besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in) {
 
 const struct change_ops besom__partial_key_change = {
     .calls = besom__partial_key_insert_calls,
-    .remove_calls = besom__partial_key_remove_calls,
+    .remove_calls = NOT_IN_SMALL_CODE(besom__partial_key_remove_calls),
     .insert = besom__partial_key_insert,
     .insert_many = besom__partial_key_insert_many,
     .insert_count = besom__partial_key_insert_count,

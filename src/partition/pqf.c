@@ -443,7 +443,7 @@ const struct besom_kind besom__pqf = {
               .count = pqf_count,
               .prefix_bits = pqf_prefix_bits},
     .change = &(const struct change_ops){.calls = pqf_insert_calls,
-                                         .remove_calls = pqf_remove_calls,
+                                         .remove_calls = NOT_IN_SMALL_CODE(pqf_remove_calls),
                                          .insert = pqf_insert,
                                          .insert_many = pqf_insert_many,
                                          .insert_count = pqf_insert_count,

@@ -254,5 +254,6 @@ const struct quotient_calls CALLS_NAME = {
     .aqf_inserts = {.insert = aqf_insert_key,
                     .insert_u64 = aqf_insert_u64,
                     .insert_digest = aqf_insert_digest},
-    .removes = {.remove = quotient_call_remove, .remove_digest = quotient_call_remove_digest},
+    .removes = {.remove = NOT_IN_SMALL_CODE(quotient_call_remove),
+                .remove_digest = NOT_IN_SMALL_CODE(quotient_call_remove_digest)},
 };
