@@ -167,8 +167,15 @@ static const struct query_calls snapshot_queries = {
 /*
  * Of filters with exceptions: a no of the base is final, a yes is looked up. Arguments are volatile
  * so that they wait on the stack: it would take more instructions to free registers for them, and
- * most answers are no.
+ * most answers are no. Such an answer is returned in the register that it is in, where the compiler
+ * would write a 0 first.
  */
+#define RETURN_AS_IT_IS(answer) \
+  do {                          \
+    __asm__("" : "+r"(answer)); \
+    return answer;              \
+  } while (0)
+
 NOINLINE bool unless_reported(const besom_filter *f, const void *key, size_t len) {
   return !exceptions_deny(f->exceptions, hash_bytes(&f->hasher, key, len));
 }
@@ -186,14 +193,17 @@ static bool reports_contains_u64(const besom_filter *f, uint64_t key) {
 }
 
 /* The hint needs half of the digest. */
+NOINLINE bool unless_reported_xxh3_u64(const besom_filter *f, uint64_t key) {
+  if (LIKELY(!exceptions_hint(f->exceptions, xxh3_u64(&f->hasher, key).hi))) return true;
+  return unless_reported_u64(f, key);
+}
+
 static bool reports_contains_xxh3_u64(const besom_filter *f, uint64_t key) {
   const besom_filter *volatile filter = f;
   volatile uint64_t kept = key;
-  if (LIKELY(!f->base_queries.contains_u64(f, key))) return false;
-  f = filter;
-  key = kept;
-  if (LIKELY(!exceptions_hint(f->exceptions, xxh3_u64(&f->hasher, key).hi))) return true;
-  return unless_reported_u64(f, key);
+  bool yes = f->base_queries.contains_u64(f, key);
+  if (UNLIKELY(yes)) return unless_reported_xxh3_u64(filter, kept);
+  RETURN_AS_IT_IS(yes);
 }
 
 NOINLINE bool unless_reported_digest(const besom_filter *f, besom_digest d) {
@@ -203,8 +213,9 @@ NOINLINE bool unless_reported_digest(const besom_filter *f, besom_digest d) {
 static bool reports_contains_digest(const besom_filter *f, besom_digest d) {
   const besom_filter *volatile filter = f;
   volatile besom_digest kept = d;
-  if (LIKELY(!f->base_queries.contains_digest(f, d))) return false;
-  return unless_reported_digest(filter, (besom_digest){kept.hi, kept.lo});
+  bool yes = f->base_queries.contains_digest(f, d);
+  if (UNLIKELY(yes)) return unless_reported_digest(filter, (besom_digest){kept.hi, kept.lo});
+  RETURN_AS_IT_IS(yes);
 }
 
 static const struct query_calls reports_queries = {
