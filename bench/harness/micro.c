@@ -1,8 +1,8 @@
 /*
  * besom-bench micro: every operation of several kinds side by side, in nanoseconds and in probes.
  *
- * Rounds are interleaved (probe, kind, probe, next kind, ... and again), so that a slow phase of
- * the machine affects all kinds alike. Every result is the median over the rounds.
+ * Rounds are interleaved (peers, probe, kind, probe, next kind, ... and again), so that a slow phase
+ * of the machine affects all of them alike. Every result is the median over the rounds.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 #include "fail.h"
 #include "harness/commands.h"
 #include "harness/micro_case.h"
+#include "harness/peer_case.h"
 #include "harness/probe.h"
 #include "json.h"
 #include "report.h"
@@ -22,6 +23,8 @@ typedef struct bench {
   micro_plan plan;
   micro_case *cases;
   size_t case_count;
+  peer_case *peers;
+  size_t peer_count;
   uint64_t probe_bytes;
   bool p99;                        /* measure it, too */
   samples independent, prefetched; /* nanoseconds per read */
@@ -69,7 +72,21 @@ static void add_cases(bench *b, const char *list) {
     add_every_case(b);
 }
 
+/* Starts the drivers of --against. */
+static void add_peers(bench *b, const words *against, uint64_t seconds) {
+  b->peers = allocate(against->n + 1, sizeof *b->peers);
+  for (; b->peer_count < against->n; b->peer_count++) {
+    peer_case *peer = &b->peers[b->peer_count];
+    peer_case_create(peer, against->at[b->peer_count], seconds);
+    for (const peer_case *other = b->peers; other < peer; other++)
+      if (strcmp(other->name, peer->name) == 0)
+        usage_error("--against: there are two drivers of %s", peer->name);
+  }
+}
+
 static void free_bench(bench *b) {
+  for (size_t i = 0; i < b->peer_count; i++) peer_case_free(&b->peers[i]);
+  free(b->peers);
   for (size_t i = 0; i < b->case_count; i++) micro_case_free(&b->cases[i]);
   free(b->cases);
   samples_free(&b->independent);
@@ -95,6 +112,14 @@ static void calibrate(bench *b, probe *p) {
   samples_add(&b->prefetched, probe_prefetched(p));
 }
 
+static void measure_peers(bench *b, uint64_t round) {
+  for (size_t i = 0; i < b->peer_count; i++) {
+    progress("round %llu of %llu: %s", (unsigned long long)round + 1,
+             (unsigned long long)b->plan.rounds, b->peers[i].name);
+    peer_case_measure(&b->peers[i], &b->plan, random_at(b->plan.seed, round));
+  }
+}
+
 static void measure(bench *b) {
   /* The size of the first kind: then the ratios of a kind do not depend on the other kinds. */
   b->probe_bytes = b->cases[0].stats.bytes;
@@ -102,6 +127,7 @@ static void measure(bench *b) {
   driver d = driver_create();
   tick_clock clock = tick_clock_calibrate();
   for (uint64_t round = 0; round < b->plan.rounds; round++) {
+    measure_peers(b, round); /* first: a mistake in a driver is found at once */
     for (size_t i = 0; i < b->case_count; i++) {
       progress("round %llu of %llu: %s", (unsigned long long)round + 1,
                (unsigned long long)b->plan.rounds, b->cases[i].config.kind);
@@ -146,13 +172,16 @@ static void print_head(const bench *b, const char *line, const char *machine) {
   }
   printf("\nratio:   ns divided by an independent random read over %.1f MB of 4K pages; CPU "
          "time, median of %llu rounds\nspread:  interquartile range, in percent of the "
-         "median\n\n",
+         "median\n",
          1e-6 * (double)b->probe_bytes, (unsigned long long)b->plan.rounds);
+  if (b->peer_count)
+    printf("besom/NAME: time of the kind divided by that of the peer, median of the ratios of the "
+           "rounds\n");
+  printf("\n");
 }
 
 static void report_time(report *r, const bench *b, const char *kind, const char *op,
                         const samples *nanoseconds, const samples *p99) {
-  if (nanoseconds->count == 0) return;
   double median = samples_median(nanoseconds);
   report_cell(r, "%s", kind);
   report_cell(r, "%s", op);
@@ -169,6 +198,35 @@ static void report_time(report *r, const bench *b, const char *kind, const char 
     report_cell(r, "%s", "");
 }
 
+/* The cells of a row in the columns of peers; s is NULL in rows that are not times of a kind. */
+static void report_peers(report *r, const bench *b, const micro_case *s, int style, int op) {
+  for (const peer_case *peer = b->peers; peer < b->peers + b->peer_count; peer++) {
+    double ratio = s ? peer_case_ratio(peer, s, (call_style)style, (operation)op) : 0;
+    if (ratio > 0)
+      report_cell(r, "%.2f", ratio);
+    else
+      report_cell(r, "%s", "");
+  }
+}
+
+static void report_probe(report *r, const bench *b, const char *kind, const samples *nanoseconds) {
+  report_time(r, b, kind, "probe", nanoseconds, NULL);
+  report_peers(r, b, NULL, 0, 0);
+}
+
+/* s is NULL for a peer. */
+static void report_operations(report *r, const bench *b, const char *kind,
+                              const samples nanoseconds[CALL_STYLES][OPERATIONS],
+                              const micro_case *s) {
+  for (int style = 0; style < CALL_STYLES; style++)
+    for (int op = 0; op < OPERATIONS; op++) {
+      if (nanoseconds[style][op].count == 0) continue;
+      report_time(r, b, kind, operation_names[style][op], &nanoseconds[style][op],
+                  s && style == SINGLE ? &s->p99[op] : NULL);
+      report_peers(r, b, s, style, op);
+    }
+}
+
 static void report_value(report *r, const bench *b, const char *kind, const char *op,
                          double value) {
   report_cell(r, "%s", kind);
@@ -178,22 +236,48 @@ static void report_value(report *r, const bench *b, const char *kind, const char
   report_cell(r, "%.6g", value);
   report_cell(r, "%s", "");
   if (b->p99) report_cell(r, "%s", "");
+  report_peers(r, b, NULL, 0, 0);
 }
 
-static report *make_report(const bench *b, bool csv) {
-  static const char *const columns[] = {"kind", "op", "ns", "ratio", "value", "spread", "p99"};
-  report *r = report_create(columns, sizeof columns / sizeof *columns - !b->p99, csv);
-  report_time(r, b, "independent", "probe", &b->independent, NULL);
-  report_time(r, b, "prefetched", "probe", &b->prefetched, NULL);
+static void report_rate(report *r, const bench *b, const char *kind, uint64_t false_positives,
+                        uint64_t negatives) {
+  if (negatives) report_value(r, b, kind, "fpr", (double)false_positives / (double)negatives);
+}
+
+static void add_rows(report *r, const bench *b) {
+  report_probe(r, b, "independent", &b->independent);
+  report_probe(r, b, "prefetched", &b->prefetched);
   for (const micro_case *s = b->cases; s < b->cases + b->case_count; s++) {
-    for (int style = 0; style < CALL_STYLES; style++)
-      for (int op = 0; op < OPERATIONS; op++)
-        report_time(r, b, s->config.kind, operation_names[style][op], &s->nanoseconds[style][op],
-                    style == SINGLE ? &s->p99[op] : NULL);
+    report_operations(r, b, s->config.kind, s->nanoseconds, s);
     report_value(r, b, s->config.kind, "bits_per_key", s->stats.bits_per_key);
-    report_value(r, b, s->config.kind, "fpr", (double)s->false_positives / (double)s->negatives);
+    report_rate(r, b, s->config.kind, s->false_positives, s->negatives);
   }
-  return r;
+  for (const peer_case *peer = b->peers; peer < b->peers + b->peer_count; peer++) {
+    report_operations(r, b, peer->name, peer->nanoseconds, NULL);
+    if (peer->bits_per_key > 0) report_value(r, b, peer->name, "bits_per_key", peer->bits_per_key);
+    report_rate(r, b, peer->name, peer->false_positives, peer->negatives);
+  }
+}
+
+/* The columns; besom/NAME for every peer. Release them with free_columns. */
+static char **name_columns(const bench *b, size_t *n) {
+  static const char *const names[] = {"kind", "op", "ns", "ratio", "value", "spread", "p99"};
+  size_t own = sizeof names / sizeof *names - !b->p99;
+  *n = own + b->peer_count;
+  char **columns = allocate(*n, sizeof *columns);
+  for (size_t i = 0; i < *n; i++) {
+    const char *before = i < own ? "" : "besom/";
+    const char *name = i < own ? names[i] : b->peers[i - own].name;
+    size_t size = strlen(before) + strlen(name) + 1;
+    columns[i] = allocate(size, 1);
+    snprintf(columns[i], size, "%s%s", before, name);
+  }
+  return columns;
+}
+
+static void free_columns(char **columns, size_t n) {
+  for (size_t i = 0; i < n; i++) free(columns[i]);
+  free(columns);
 }
 
 static void print_plan(const bench *b) {
@@ -230,18 +314,24 @@ static void print_results(const bench *b, format as, int argc, char **argv) {
   char line[MAX_TEXT], machine[MAX_TEXT];
   write_command_line(argc, argv, line);
   find_machine(machine);
-  report *r = make_report(b, as == CSV);
+  size_t column_count;
+  char **columns = name_columns(b, &column_count);
+  report *r = report_create((const char *const *)columns, column_count, as == CSV);
+  add_rows(r, b);
   if (as == TABLE) print_head(b, line, machine);
   if (as == JSON)
     print_json(b, r, line, machine);
   else
     report_print(r);
   report_free(r);
+  free_columns(columns, column_count);
 }
 
 int micro_command(int argc, char **argv) {
   bench b = {.plan = {.slots = 1 << 26, .width = 8, .load = 0.9, .rounds = 5, .seed = BENCH_SEED}};
   const char *kinds = NULL;
+  words against = {0};
+  uint64_t answer_within = 600;
   bool csv = false, as_json = false;
   const argument arguments[] = {
       {"--kinds", "A,B", "kinds to compare; the first one sizes the probe; default: all",
@@ -263,7 +353,14 @@ int micro_command(int argc, char **argv) {
       {"--concurrent", NULL, "filters with BESOM_CONCURRENT, used by one thread",
        .flag = &b.plan.concurrent},
       {"--p99", NULL, "add a column: the 99th percentile of single calls, in ns", .flag = &b.p99},
-      {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread, and p99 if asked for",
+      {"--against", "NAME=COMMAND",
+       "also measure a peer by its driver, a command of the shell; may "
+       "be repeated",
+       .list = &against},
+      {"--answer-within", "S", "seconds that a driver may take for one operation; default 600",
+       .count = &answer_within, .least = 1, .most = 1e6},
+      {"--csv", NULL,
+       "print CSV: kind,op,ns,ratio,value,spread, and p99 and besom/NAME if asked for",
        .flag = &csv},
       {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows",
        .flag = &as_json},
@@ -281,7 +378,9 @@ int micro_command(int argc, char **argv) {
               "timed "
               "alone, without\nthe cost of the clock.\nKinds without slots get the capacity and "
               "FPR of a quotient table of "
-              "these slots.",
+              "these slots.\n\nThe driver of a peer is a program that measures another filter, and "
+              "speaks the protocol\nof docs/benchmarks.md on stdin and stdout. Column besom/NAME: "
+              "time of the kind divided by\nthat of the peer, median of the ratios of the rounds.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
       },
@@ -291,8 +390,10 @@ int micro_command(int argc, char **argv) {
   if (b.plan.isa && b.plan.options)
     usage_error("--options: pass isa=%s there instead of --isa", b.plan.isa);
   add_cases(&b, kinds);
+  add_peers(&b, &against, answer_within);
   measure(&b);
   print_results(&b, as_json ? JSON : csv ? CSV : TABLE, argc, argv);
+  free((void *)against.at);
   free_bench(&b);
   return 0;
 }

@@ -23,11 +23,15 @@ uint64_t micro_plan_items(const micro_plan *p) {
   return (uint64_t)((double)p->slots * p->load);
 }
 
+double micro_plan_fpr(const micro_plan *p) {
+  return p->load * ldexp(1, -(int)p->width);
+}
+
 static void configure_by_rate(besom_config *config, const micro_plan *p) {
   config->slots = 0;
   config->width = 0;
   config->capacity = micro_plan_items(p);
-  config->fpr = p->load * ldexp(1, -(int)p->width);
+  config->fpr = micro_plan_fpr(p);
 }
 
 void micro_case_create(micro_case *s, const char *kind, const micro_plan *p) {

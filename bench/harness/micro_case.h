@@ -23,6 +23,9 @@ typedef struct micro_plan {
 /* Keys in a filter at the load factor of the plan. */
 uint64_t micro_plan_items(const micro_plan *p);
 
+/* The FPR of a quotient table at the load factor and width of the plan. */
+double micro_plan_fpr(const micro_plan *p);
+
 /* Keys that insert_last inserts and remove removes. */
 uint64_t micro_plan_last_items(const micro_plan *p);
 
