@@ -1,8 +1,8 @@
 /*
  * besom-bench micro: every operation of several kinds side by side, in nanoseconds and in probes.
  *
- * Rounds are interleaved (peers, probe, kind, probe, next kind, ... and again), so that a slow phase
- * of the machine affects all of them alike. Every result is the median over the rounds.
+ * Rounds are interleaved (peers, probe, kind, probe, next kind, ... and again), so that a slow
+ * phase of the machine affects all of them alike. Every result is the median over the rounds.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -175,7 +175,7 @@ static void print_head(const bench *b, const char *line, const char *machine) {
          "median\n",
          1e-6 * (double)b->probe_bytes, (unsigned long long)b->plan.rounds);
   if (b->peer_count)
-    printf("besom/NAME: time of the kind divided by that of the peer, median of the ratios of the "
+    printf("besom/NAME: speed of the kind divided by that of the peer, median of the ratios of the "
            "rounds\n");
   printf("\n");
 }
@@ -380,7 +380,7 @@ int micro_command(int argc, char **argv) {
               "FPR of a quotient table of "
               "these slots.\n\nThe driver of a peer is a program that measures another filter, and "
               "speaks the protocol\nof docs/benchmarks.md on stdin and stdout. Column besom/NAME: "
-              "time of the kind divided by\nthat of the peer, median of the ratios of the rounds.",
+              "speed of the kind divided by\nthat of the peer, median of the ratios of the rounds.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
       },

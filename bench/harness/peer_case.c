@@ -116,7 +116,7 @@ double peer_case_ratio(const peer_case *s, const micro_case *besom, call_style s
   if (of_besom->count != of_peer->count) return 0;
   samples ratios = {0};
   for (size_t i = 0; i < of_peer->count; i++)
-    samples_add(&ratios, of_besom->values[i] / of_peer->values[i]);
+    samples_add(&ratios, of_peer->values[i] / of_besom->values[i]);
   double median = samples_median(&ratios);
   samples_free(&ratios);
   return median;

@@ -29,7 +29,8 @@ void peer_case_free(peer_case *s);
 void peer_case_measure(peer_case *s, const micro_plan *p, uint64_t seed);
 
 /*
- * The median of the ratios of the rounds, besom / peer; 0 if one of them does not have the operation.
+ * The speed of besom divided by that of the peer, the median of the ratios of the rounds; 0 if one
+ * of them does not have the operation.
  */
 double peer_case_ratio(const peer_case *s, const micro_case *besom, call_style style, operation op);
 

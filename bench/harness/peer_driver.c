@@ -44,7 +44,7 @@ peer_driver peer_driver_start(const char *name, const char *command, uint64_t se
   pid_t process = fork();
   if (process < 0) fail("no process for the driver %s: %s", name, strerror(errno));
   if (process == 0) become_command(in[0], out[1], command);
-  setpgid(process, process); /* the child does so, too: whoever comes first */
+  setpgid(process, process); /* as the child does: either may run first */
   close(in[0]);
   close(out[1]);
   return (peer_driver){
