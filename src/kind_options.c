@@ -60,6 +60,6 @@ besom_status besom__layered_options_read(const struct besom_kind *kind, const ch
 besom_status besom__kind_options_check(const struct besom_kind *kind, const char *text,
                                        struct explanation *why) {
   _Alignas(max_align_t) char values[OPTION_VALUES_BYTES];
-  struct layer_kind base;
+  struct layer_kind base = {0};
   return read_options(kind, text, values, &base, why);
 }

@@ -45,7 +45,7 @@ static void file_name(const char *path, char name[FIXES_NAME_BYTES]) {
 }
 
 fixes_of fixes_of_list(const char *path) {
-  fixes_of of;
+  fixes_of of = {0};
   besom_status status = besom_fixes_version(path, of.version);
   if (status == BESOM_IO) fail("%s: %s", path, strerror(errno));
   check(status, "%s", path);

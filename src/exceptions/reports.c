@@ -26,7 +26,7 @@
 /* ------------------------------------------------------------------ options */
 
 besom_status besom__reports_configure(besom_filter *f, const besom_config *config) {
-  struct report_values o;
+  struct report_values o = {0};
   struct option_reader reader = {.table = &f->kind->options, .reports = &o};
   if (f->kind->keeps_reports) return BESOM_OK;
   besom_status status = besom__options_read_all(&reader, config->options);

@@ -61,6 +61,7 @@ ALWAYS_INLINE enum answer remove_in_block(const struct qtable *t, struct address
   if (UNLIKELY(found != ANSWER_YES)) return found;
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), ends = block_word(t, block, WORD_END);
   unsigned lo = 63 - leading_zeros(matches);
+  /* analysis: -Wanalyzer-shift-count-overflow: a match was found */
   uint64_t slot = UINT64_C(1) << lo, last = last_of_cluster(occupied, ends, i, slot);
   *slots = run << i;
   *at = lo;
