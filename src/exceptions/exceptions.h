@@ -62,6 +62,11 @@ struct exception {
 /* Prepares an empty set whose numbers have so many slots. */
 void besom__exceptions_start(struct exception_set *m, uint64_t slots);
 
+/* Whether a set is another one than besom__exceptions_start makes. */
+static inline bool exceptions_are_changed(const struct exception_set *m) {
+  return m->cells || m->forgotten || m->length || m->mixed;
+}
+
 /* The number of a digest. */
 besom_digest besom__exception_number(const struct exception_set *m, besom_digest d);
 

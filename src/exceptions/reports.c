@@ -271,5 +271,7 @@ besom_status besom__reports_load(besom_filter *f, struct sections_in *in) {
   besom__exceptions_read(m, &r);
   if (r.failed || r.at != r.end) m->length = UINT8_MAX;
   besom_status status = besom__exceptions_load(m, &f->allocator, cells->data, cells->len);
-  return status == BESOM_OK && !must_be_saved(f) ? BESOM_CORRUPT : status;
+  if (status != BESOM_OK) return status;
+  if (!exceptions_are_changed(m) && m->slots == ANY_SLOTS) besom__reports_drop(f);
+  return must_be_saved(f) ? BESOM_OK : BESOM_CORRUPT;
 }

@@ -68,6 +68,9 @@ static void check(const struct packed *p, const besom_filter *f, uint64_t univer
   assert_int_equal(besom__unpack(p, &memory.api, &unpacked), BESOM_OK);
   equal_bytes(unpacked, f);
   assert_int_equal(besom_validate(unpacked, NULL), BESOM_OK);
+  struct packed *again;
+  assert_int_equal(besom__pack(unpacked, &memory.api, &again), BESOM_OK);
+  besom__packed_free(again, &memory.api);
   besom_free(unpacked);
   for (uint64_t i = 0; i < 2 * universe; i++) {
     uint64_t key = key_u64(MEMBERS, i), n = 0;

@@ -92,7 +92,7 @@ static besom_status load_exceptions(besom_filter *f, struct sections_in *in) {
   const struct section *saved = take_section(in, TAG_EXCEPTIONS);
   if (!saved || f->reports.most > MOST_EXCEPTIONS || full > 1 || forget > 1) return BESOM_CORRUPT;
   besom_status status = besom__exceptions_load(&m, &f->allocator, saved->data, saved->len);
-  if (status != BESOM_OK || !(m.cells || m.forgotten || m.length || m.mixed)) return status;
+  if (status != BESOM_OK || !exceptions_are_changed(&m)) return status;
   struct exception_set *own = besom__reports_set(f);
   if (own)
     *own = m;

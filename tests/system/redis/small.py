@@ -39,6 +39,26 @@ class Small(unittest.TestCase):
             self.assertAlmostEqual(per_key, r("MEMORY", "USAGE", "key:000000"), delta=max(0.05 * per_key, 20))
         server.close()
 
+    def test_loaded_filters_are_small(self):
+        server = Server(module_options=["compat", "yes"])
+        r = server.client()
+        keys = []
+        for options in ([], ["NONSCALING"]):
+            for items in (0, 1, 90):
+                keys.append("%d%s" % (items, "".join(options)))
+                r("BF.RESERVE", keys[-1], 0.01, 100, *options)
+                r("BF.MADD", keys[-1], *range(items or 1))
+                items or r("AF.DEL", keys[-1], 0)
+        sizes = [r("AF.INFO", key, "size") for key in keys]
+        for key in keys:
+            r("COPY", key, key + " copied")
+            r("RESTORE", key + " restored", 0, r("DUMP", key))
+        r("DEBUG", "RELOAD")
+        for key, size in zip(keys, sizes):
+            for copy in (key, key + " copied", key + " restored"):
+                self.assertLessEqual(r("AF.INFO", copy, "size"), size, copy)
+        server.close()
+
     def test_what_a_packed_filter_cannot_do_itself(self):
         """Every change gives the same bytes on a server that has just loaded the filter, and on one that has not."""
         server = Server("--save", "3600 1")
