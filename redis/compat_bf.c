@@ -6,7 +6,7 @@
 
 struct bf_options {
   struct filter_config config;
-  bool has_expansion;
+  bool expands; /* by an EXPANSION other than 0 */
   bool create;
 };
 
@@ -34,15 +34,9 @@ static const char *parse_growth(RedisModuleString *string, const char *not_a_num
   const char *error = compat_parse(string, 0, MAX_EXPANSION, not_a_number,
                                    "ERR expansion must be in the range [0, 32768]", &factor);
   if (error) return error;
-  o->has_expansion = true;
+  o->expands = factor > 0;
+  if (!o->expands) o->config.nonscaling = true;
   o->config.expansion = (uint32_t)factor;
-  return NULL;
-}
-
-static const char *check_growth(struct bf_options *o) {
-  if (o->has_expansion && o->config.nonscaling && o->config.expansion)
-    return "Nonscaling filters cannot expand";
-  if (o->has_expansion && !o->config.expansion) o->config.nonscaling = true;
   return NULL;
 }
 
@@ -67,7 +61,8 @@ static const char *parse_reserve(RedisModuleString **argv, int argc, struct bf_o
     else
       error = parse_growth(argv[++i], "ERR bad expansion", o);
   }
-  return error ? error : check_growth(o);
+  if (!error && o->expands && o->config.nonscaling) error = "Nonscaling filters cannot expand";
+  return error;
 }
 
 int bf_reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -113,7 +108,10 @@ int bf_madd_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   return add(ctx, argv[1], argv + 2, argc - 2, &o, true);
 }
 
-/* Parses one option of BF.INSERT. *i is its index, then that of its last argument. */
+/*
+ * Parses one option of BF.INSERT. *i is its index, then that of its last argument. With NONSCALING
+ * an EXPANSION has no effect, as in RedisBloom.
+ */
 static const char *parse_insert_option(RedisModuleString **argv, int argc, struct bf_options *o,
                                        int *i) {
   RedisModuleString *name = argv[*i];
@@ -138,7 +136,6 @@ int bf_insert_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   int i = 2;
   for (; !error && i < argc && !is_word(argv[i], "ITEMS"); i++)
     error = parse_insert_option(argv, argc, &o, &i);
-  if (!error) error = check_growth(&o);
   if (error) return RedisModule_ReplyWithError(ctx, error);
   if (i + 1 >= argc) return RedisModule_WrongArity(ctx);
   return add(ctx, argv[1], argv + i + 1, argc - i - 1, &o, true);

@@ -155,11 +155,16 @@ int compat_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
   return scandump_command(ctx, argv, argc);
 }
 
+/* A chunk of this module that comes with another iterator is as bad as one of RedisBloom would be. */
 int compat_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
                      enum frozen_family family) {
-  struct chunk chunk;
+  struct chunk chunk = {0};
   besom_bytes data = bytes_of(argv[3]);
-  if (chunk_parse(data.data, data.len, &chunk) == BESOM_CORRUPT)
+  long long iterator;
+  besom_status status = chunk_parse(data.data, data.len, &chunk);
+  bool fits = RedisModule_StringToLongLong(argv[2], &iterator) == REDISMODULE_OK &&
+              (uint64_t)iterator == chunk.from + chunk.len;
+  if (status == BESOM_CORRUPT || (status == BESOM_OK && !fits))
     return redisbloom_load_chunk(ctx, argv, family);
   return loadchunk_command(ctx, argv, argc);
 }

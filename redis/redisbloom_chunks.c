@@ -11,9 +11,17 @@
 
 /* ------------------------------------------------------------------ loading */
 
-#define BAD_CHUNK                                                                              \
-  "ERR received bad data: neither a chunk of SCANDUMP of this module nor the next chunk of a " \
-  "filter of RedisBloom. Load all chunks, first to last"
+/* The errors of RedisBloom; FIRST: of its header, the chunk of the first iterator. */
+enum chunk_error { BAD_ITERATOR, BAD_FIRST, BAD_NEXT };
+
+static const char *chunk_error(enum frozen_family family, enum chunk_error error) {
+  static const char *const bloom[] = {"ERR Second argument must be numeric",
+                                      "ERR received bad data",
+                                      "ERR invalid offset - no link found"};
+  static const char *const cuckoo[] = {"Invalid position", "Couldn't create filter!",
+                                       "Couldn't load chunk!"};
+  return family == FROZEN_BLOOM ? bloom[error] : cuckoo[error];
+}
 
 /* A value that waits for the data after this header, or NULL. */
 static struct af *incoming_of_header(enum frozen_family family, besom_bytes data) {
@@ -39,7 +47,7 @@ static struct af *begin_raw(RedisModuleCtx *ctx, RedisModuleString *key, enum lo
   if (found == FOUND || found == INCOMPLETE)
     *error = "ERR item exists";
   else if (!(af = incoming_of_header(family, data)))
-    *error = BAD_CHUNK;
+    *error = chunk_error(family, BAD_FIRST);
   else
     store_value(ctx, key, af);
   return af;
@@ -58,11 +66,11 @@ static bool is_next(const struct af *af, enum frozen_family family, uint64_t ite
 /* Appends the chunk to the incoming bytes, or returns NULL and an error. */
 static struct af *continue_raw(struct af *af, enum lookup found, enum frozen_family family,
                                uint64_t iterator, besom_bytes data, const char **error) {
-  if (found == FOUND)
-    *error = "ERR item exists";
+  if (found == MISSING)
+    *error = "ERR not found";
   else if (found != INCOMPLETE || !stream_is_extended(af) || af->incoming.len < EXTENDED_PREFIX ||
            !is_next(af, family, iterator, data.len))
-    *error = BAD_CHUNK;
+    *error = chunk_error(family, BAD_NEXT);
   else if (!bytes_append(&af->incoming, data.data, data.len))
     *error = error_of_status(BESOM_NO_MEMORY);
   else
@@ -93,7 +101,7 @@ int redisbloom_load_chunk(RedisModuleCtx *ctx, RedisModuleString **argv,
   size_t from = found == INCOMPLETE ? af->incoming.len : 0;
   if (found == WRONG_TYPE) return reply_lookup_error(ctx, found);
   if (RedisModule_StringToLongLong(argv[2], &iterator) != REDISMODULE_OK || iterator < 1)
-    error = "ERR the iterator must be one that SCANDUMP replied";
+    error = chunk_error(family, BAD_ITERATOR);
   else if (iterator == FIRST_ITERATOR)
     af = begin_raw(ctx, argv[1], found, family, data, &error);
   else

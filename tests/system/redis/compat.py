@@ -104,7 +104,8 @@ class Compat:
         self.fails("ERR the error rate must be at least 1e-19 and less than 1", "BF.INSERT", "f", "NONSCALING",
                    "ERROR", "6e-20", "ITEMS", "x")
         self.fails("Bad expansion", "BF.INSERT", "f", "EXPANSION", "big", "ITEMS", "x")
-        self.fails("Nonscaling filters cannot expand", "BF.INSERT", "f", "EXPANSION", 2, "NONSCALING", "ITEMS", "x")
+        self.r("BF.INSERT", "n", "EXPANSION", 2, "NONSCALING", "ITEMS", "x")  # BF.RESERVE refuses it
+        self.assertIsNone(self.info("BF.INFO", "n")["Expansion rate"])
         self.fails("Unknown argument received", "BF.INSERT", "f", "DONTEXIST", "NOCREATE")
         self.fails("Unknown argument received", "BF.INSERT", "f", "NOCREATE", "CAPACITY")
         for words in (["NOCREATE", "ITEMS"], ["NOCREATE", "NONSCALING"], []):
@@ -181,7 +182,11 @@ class Compat:
             self.assertEqual("OK", self.r("BF.LOADCHUNK", "g", iterator, data))
         self.assertEqual([self.yes] * 3000, self.r("BF.MEXISTS", "g", *range(3000)))
         self.assertEqual(self.r("DEBUG", "DIGEST-VALUE", "f"), self.r("DEBUG", "DIGEST-VALUE", "g"))
-        self.starts("ERR received bad data: neither a chunk", "BF.LOADCHUNK", "h", 1, b"\x03\x00\x00\x00rest of a header")
+        self.fails("ERR received bad data", "BF.LOADCHUNK", "h", 1, b"\x03\x00\x00\x00rest of a header")
+        self.fails("ERR received bad data", "BF.LOADCHUNK", "h", 1, chunks[0][1])  # the iterator of another chunk
+        self.fails("ERR not found", "BF.LOADCHUNK", "h", chunks[1][0] + 1, chunks[1][1])
+        self.fails("ERR Second argument must be numeric", "BF.LOADCHUNK", "h", "str", chunks[1][1])
+        self.fails("ERR invalid offset - no link found", "BF.LOADCHUNK", "g", 9, b"bytes")
         self.fails("ERR not found", "BF.SCANDUMP", "none", 0)
         self.fails("Second argument must be numeric", "BF.SCANDUMP", "f", "str")
         self.fails("Second argument must be numeric", "BF.SCANDUMP", "f", -1)
@@ -274,7 +279,10 @@ class Compat:
         self.fails("Invalid position", "CF.SCANDUMP", "f", "str")
         self.fails("Invalid position", "CF.SCANDUMP", "f", -1)
         self.fails("ERR not found", "CF.SCANDUMP", "none", 0)
-        self.starts("ERR received bad data", "CF.LOADCHUNK", "h", 4, "abcd")
+        self.fails("Couldn't create filter!", "CF.LOADCHUNK", "h", 1, "abcd")
+        self.fails("ERR not found", "CF.LOADCHUNK", "h", 4, "abcd")
+        self.fails("Couldn't load chunk!", "CF.LOADCHUNK", "g", 4, "abcd")
+        self.fails("Invalid position", "CF.LOADCHUNK", "g", 0, "abcd")
 
     # ------------------------------------------------------------------ both
 

@@ -327,12 +327,12 @@ class Changes(Test):
     def test_chunks_that_do_not_fit(self):
         r = self.r
         chunks = chunks_of("bf-grown")
-        self.starts(r, "ERR received bad data", "BF.LOADCHUNK", "f", *chunks[1])
+        self.starts(r, "ERR not found", "BF.LOADCHUNK", "f", *chunks[1])
         r("BF.LOADCHUNK", "f", *chunks[0])
         self.starts(r, "ERR the filter is incomplete", "BF.EXISTS", "f", 1)
-        self.starts(r, "ERR received bad data", "BF.LOADCHUNK", "f", *chunks[2])
-        self.starts(r, "ERR received bad data", "BF.LOADCHUNK", "f", chunks[1][0], chunks[1][1] + b"x")
-        self.starts(r, "ERR received bad data", "CF.LOADCHUNK", "f", *chunks[1])
+        self.starts(r, "ERR invalid offset", "BF.LOADCHUNK", "f", *chunks[2])
+        self.starts(r, "ERR invalid offset", "BF.LOADCHUNK", "f", chunks[1][0], chunks[1][1] + b"x")
+        self.starts(r, "Couldn't load chunk!", "CF.LOADCHUNK", "f", *chunks[1])
         self.starts(r, "ERR item exists", "BF.LOADCHUNK", "f", *chunks[0])
         self.copies_are_equal()  # in the middle of a load
         for chunk in chunks[1:]:
