@@ -116,7 +116,7 @@ class NodeRedis(unittest.TestCase):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compat_node.js")
         for protocol in ("2", "3"):
             run = subprocess.run(["node", script, str(server.port), protocol], capture_output=True, text=True,
-                                 env=dict(os.environ, NODE_PATH=modules), timeout=120)
+                                 env=dict(os.environ, NODE_PATH=modules), timeout=600)
             self.assertEqual((0, "ok\n"), (run.returncode, run.stdout), run.stderr)
         server.close()
 

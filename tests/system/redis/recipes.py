@@ -155,7 +155,7 @@ class Recipes(unittest.TestCase):
             file.write(NODE % (code, self.server.port))
             file.flush()
             environment = dict(os.environ, NODE_PATH=modules)
-            run = subprocess.run(["node", file.name], env=environment, capture_output=True, text=True, timeout=60)
+            run = subprocess.run(["node", file.name], env=environment, capture_output=True, text=True, timeout=600)
         self.assertEqual(("1 true true\n", ""), (run.stdout, run.stderr))
 
 

@@ -4,6 +4,7 @@ of its own, and is stopped when the test ends, even if the test crashes."""
 import atexit
 import ctypes
 import os
+import random
 import shutil
 import signal
 import socket
@@ -82,10 +83,20 @@ class Client:
             self.close()
 
 
-def free_port():
+def is_free(port):
     with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do
+        try:
+            s.bind(("127.0.0.1", port))
+            return True
+        except OSError:
+            return False
+
+
+def free_port():
+    """Returns a port that the system does not give to connections, so that it stays free while a server restarts."""
+    dice = random.SystemRandom()
+    return next(port for port in iter(lambda: dice.randrange(10000, 32000), None) if is_free(port))
 
 
 def die_with_parent():
@@ -136,6 +147,8 @@ class Server:
         return [str(word) for word in line]
 
     def start(self, wait=True):
+        """A child of a killed server, which writes an AOF, may hold the port for a moment."""
+        wait_for(lambda: is_free(self.port), what="the port")
         environment = dict(os.environ)
         preload = os.environ.get("BESOM_PRELOAD")
         if preload:
@@ -245,6 +258,23 @@ def fail_over(master, replica):
                 raise
             return False
     wait_for(started, what="a replica that is online")
+
+
+def fail_over_in_cluster(master, replica, *how):
+    """Other masters refuse their vote for some seconds after the last failover: then it must be repeated."""
+    asked = 0
+
+    def has_failed_over():
+        nonlocal asked
+        r = replica.client()
+        if b"role:master" in r("INFO", "replication"):
+            return b"role:slave" in master.client()("INFO", "replication")
+        if time.monotonic() - asked > 6:  # a manual failover ends after 5 seconds
+            r("CLUSTER", "FAILOVER", *how)
+            asked = time.monotonic()
+        return False
+
+    wait_for(has_failed_over, what="the failover %s" % list(how))
 
 
 def wait_for_replica(master, replica):

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from cluster import ClusterClient, make_cluster
-from servers import Server, wait_for
+from servers import Server, fail_over_in_cluster, wait_for
 
 BESOM = sys.argv.pop()
 SHARDS = 64
@@ -247,17 +247,6 @@ class Cluster(unittest.TestCase):
         self.assertEqual(SHARDS, sum(node.client()("DBSIZE") for node in self.nodes))
         self.assertTrue(all(node.client()("DBSIZE") > 5 for node in self.nodes))
 
-    def fail_over(self, replica):
-        """A manual failover ends without an effect if the offsets do not agree in time."""
-        for _ in range(5):
-            replica("CLUSTER", "FAILOVER")
-            end = time.monotonic() + 10
-            while time.monotonic() < end:
-                if b"role:master" in replica("INFO", "replication"):
-                    return
-                time.sleep(0.05)
-        self.fail("the replica does not take over")
-
     @unittest.skipIf(LESS > 1, "takes a minute with sanitizers")
     def test_2_a_node_fails_over_under_load(self):
         """A replica takes over, then the old master is killed."""
@@ -270,15 +259,14 @@ class Cluster(unittest.TestCase):
         r("CLUSTER", "REPLICATE", name)
         wait_for(lambda: b"master_link_status:up" in r("INFO", "replication"), what="the replica")
         for node in self.nodes[:3]:  # all masters must know it, because they vote
-            wait_for(lambda: b"slave" in node.client()("CLUSTER", "NODES"), 60, "the other nodes")
+            wait_for(lambda: b"slave" in node.client()("CLUSTER", "NODES"), what="the other nodes")
         port, total = self.nodes[1].port, 500000 // LESS
         line = [BESOM, "redis", "load", "g", "--shards", str(SHARDS), "--server", ":%d" % port, "--nx"]
         load = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for begin in range(0, total, total // 10):
             load.stdin.write("".join("%d\n" % i for i in range(begin, begin + total // 10)))
             if begin == total // 10 * 3:
-                self.fail_over(r)
-                wait_for(lambda: b"role:slave" in master.client()("INFO", "replication"), 60, "the old master")
+                fail_over_in_cluster(master, replica)
                 master.kill()
         out, _ = load.communicate()
         self.assertEqual((0, "g: %d keys" % total), (load.returncode, out.split(",")[0]))
