@@ -155,7 +155,7 @@ int compat_scandump(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
   return scandump_command(ctx, argv, argc);
 }
 
-/* A chunk of this module that comes with another iterator is as bad as one of RedisBloom would be. */
+/* A chunk of this module with the iterator of another one is as bad as one of RedisBloom. */
 int compat_loadchunk(RedisModuleCtx *ctx, RedisModuleString **argv, int argc,
                      enum frozen_family family) {
   struct chunk chunk = {0};

@@ -11,8 +11,8 @@ import time
 import unittest
 
 from cluster import ClusterClient
-from servers import (Client, ReplyError, Server, digest, fail_over, fail_over_in_cluster, free_port, replica_of, wait_for,
-                     wait_for_link, wait_for_replica)
+from servers import (Client, ReplyError, Server, digest, fail_over, fail_over_in_cluster, free_port, replica_of,
+                     wait_for, wait_for_link, wait_for_replica)
 
 AOF = ["--appendonly", "yes", "--appendfsync", "no"]
 # What a client may be told: the answers of the server for all its commands, documented in docs/redis.md.
