@@ -42,8 +42,8 @@ BESOM_API besom_status besom_set_open(const char *directory, unsigned flags, bes
 BESOM_API void besom_set_close(besom_set *set);
 
 /*
- * As besom_contains and besom_contains_many. The shard of a key is asked. A batch is faster than
- * single queries if it has some 10 keys per shard or more; batches of 8192 are best.
+ * As besom_contains and besom_contains_many. The shard of a key is asked. Batches of 64 keys or
+ * more are fastest, however many shards there are.
  */
 BESOM_API bool besom_set_contains(const besom_set *set, const void *key, size_t len);
 BESOM_API besom_status besom_set_contains_many(const besom_set *set, const besom_bytes *keys,

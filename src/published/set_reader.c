@@ -8,16 +8,18 @@
 #include "core/hash.h"
 #include "core/scale.h"
 #include "core/system/memory.h"
+#include "kind.h"
 #include "published/set_directory.h"
 
 #define OPEN_FLAGS (BESOM_OPEN_MMAP | BESOM_OPEN_CHECKSUMS | BESOM_OPEN_TRUSTED)
 
-/* Keys of a batch that are sorted by their shards at once, and that one shard is asked for. */
-enum { SORTED_KEYS = 8192, ASKED_AT_ONCE = 256 };
+enum { ASKED_AT_ONCE = 64 }; /* keys of a batch: a word of the bitmap */
 
 struct besom_set {
   struct set_directory directory;
   uint64_t bytes;
+  bool is_uniform;        /* one hasher serves all shards, and a digest is all that they look at */
+  struct hasher hasher;   /* if it is uniform */
   besom_filter *shards[]; /* as many as the directory says */
 };
 
@@ -47,6 +49,17 @@ static besom_status set_open_shards(besom_set *set, const char *directory, unsig
   return BESOM_OK;
 }
 
+/* `besom publish` gives all shards one seed, so that a key is hashed before its shard is known. */
+static bool shards_are_uniform(const besom_set *set) {
+  for (uint32_t i = 0; i < set->directory.shards; i++) {
+    const besom_filter *f = set->shards[i];
+    if (!hashers_equal(&f->hasher, &set->shards[0]->hasher) || f->kind->query.contains_key ||
+        besom_domain_labels(f, NULL))
+      return false;
+  }
+  return true;
+}
+
 /* One attempt. *sequence: the version that the pointer named; 0 if it could not be read. */
 static besom_status set_open_version(const char *directory, unsigned flags, uint64_t *sequence,
                                      besom_set **out) {
@@ -62,6 +75,8 @@ static besom_status set_open_version(const char *directory, unsigned flags, uint
   set->directory = d;
   status = set_open_shards(set, directory, flags);
   if (status == BESOM_OK) {
+    set->hasher = set->shards[0]->hasher;
+    set->is_uniform = shards_are_uniform(set);
     *out = set;
   } else {
     int cause = errno;
@@ -102,60 +117,45 @@ uint32_t besom_set_shard(const void *key, size_t len, uint32_t shards) {
   return (uint32_t)scaled(XXH3_64bits(key, len), shards);
 }
 
-bool besom_set_contains(const besom_set *set, const void *key, size_t len) {
+ALWAYS_INLINE const besom_filter *shard_of(const besom_set *set, const void *key, size_t len) {
+  return set->shards[scaled(XXH3_64bits(key, len), set->directory.shards)];
+}
+
+/* Of any shards. */
+static __attribute__((noinline)) bool set_ask_key(const besom_set *set, const void *key,
+                                                  size_t len) {
   if (!set || (!key && len)) return true;
-  return besom_contains(set->shards[besom_set_shard(key, len, set->directory.shards)], key, len);
+  const besom_filter *f = shard_of(set, key, len);
+  return f->queries->contains(f, key, len);
 }
 
-/* The order of the keys of a batch by their shards: a counting sort. */
-struct shard_order {
-  uint16_t place[SORTED_KEYS]; /* in the batch, of the keys in order */
-  uint16_t shard[SORTED_KEYS]; /* of each key of the batch */
-  uint16_t ends[MAX_SHARDS];   /* where in the order the keys of each shard end */
-};
+bool besom_set_contains(const besom_set *set, const void *key, size_t len) {
+  if (UNLIKELY(!set || !key || !set->is_uniform)) return set_ask_key(set, key, len);
+  besom_digest d = hash_bytes(&set->hasher, key, len);
+  const besom_filter *f = shard_of(set, key, len);
+  return f->queries->contains_digest(f, d);
+}
 
-static void sort_by_shard(const besom_set *set, const besom_bytes *keys, size_t n,
-                          struct shard_order *order) {
-  uint32_t shards = set->directory.shards;
-  memset(order->ends, 0, shards * sizeof *order->ends);
+/* Begins to load what all keys need before it looks at the first one. Returns the answers. */
+static uint64_t set_ask_digests(const besom_set *set, const besom_bytes *keys, size_t n) {
+  const besom_filter *shards[ASKED_AT_ONCE];
+  besom_digest digests[ASKED_AT_ONCE];
+  uint64_t answers = 0;
   for (size_t i = 0; i < n; i++) {
-    order->shard[i] = (uint16_t)besom_set_shard(keys[i].data, keys[i].len, shards);
-    order->ends[order->shard[i]]++;
+    shards[i] = shard_of(set, keys[i].data, keys[i].len);
+    digests[i] = hash_bytes(&set->hasher, keys[i].data, keys[i].len);
+    besom_prefetch_digest(shards[i], digests[i]);
   }
-  uint16_t end = 0;
-  for (uint32_t i = 0; i < shards; i++) {
-    uint16_t count = order->ends[i];
-    order->ends[i] = end; /* the start, which the next loop moves to the end */
-    end = (uint16_t)(end + count);
-  }
-  for (size_t i = 0; i < n; i++) order->place[order->ends[order->shard[i]]++] = (uint16_t)i;
+  for (size_t i = 0; i < n; i++)
+    answers |= (uint64_t)shards[i]->queries->contains_digest(shards[i], digests[i]) << i;
+  return answers;
 }
 
-/* Asks one shard for some keys of the batch. */
-static besom_status set_ask_shard(const besom_filter *shard, const besom_bytes *keys,
-                                  const uint16_t *places, size_t n, uint64_t *bitmap) {
-  besom_bytes some[ASKED_AT_ONCE];
-  uint64_t answers[ASKED_AT_ONCE / 64];
-  for (size_t i = 0; i < n; i++) some[i] = keys[places[i]];
-  besom_status status = besom_contains_many(shard, some, n, answers);
-  for (size_t i = 0; i < n && status == BESOM_OK; i++)
-    bitmap[places[i] / 64] |= (answers[i / 64] >> (i % 64) & 1) << (places[i] % 64);
-  return status;
-}
-
-static besom_status set_ask_batch(const besom_set *set, const besom_bytes *keys, size_t n,
-                                  uint64_t *bitmap) {
-  struct shard_order order;
-  sort_by_shard(set, keys, n, &order);
-  memset(bitmap, 0, (n + 63) / 64 * sizeof *bitmap);
-  for (uint32_t shard = 0, at = 0; at < n; shard++)
-    while (at < order.ends[shard]) {
-      uint32_t left = order.ends[shard] - at, some = left < ASKED_AT_ONCE ? left : ASKED_AT_ONCE;
-      besom_status status = set_ask_shard(set->shards[shard], keys, order.place + at, some, bitmap);
-      if (status != BESOM_OK) return status;
-      at += some;
-    }
-  return BESOM_OK;
+static uint64_t set_ask_keys(const besom_set *set, const besom_bytes *keys, size_t n) {
+  uint64_t answers = 0;
+  for (size_t i = 0; i < n; i++)
+    answers |= (uint64_t)set_ask_key(set, keys[i].data, keys[i].len) << i;
+  return answers;
 }
 
 static bool keys_are_valid(const besom_bytes *keys, size_t n) {
@@ -167,14 +167,14 @@ static bool keys_are_valid(const besom_bytes *keys, size_t n) {
 besom_status besom_set_contains_many(const besom_set *set, const besom_bytes *keys, size_t n,
                                      uint64_t *bitmap) {
   if (!bitmap) return BESOM_INVALID;
-  besom_status status = BESOM_OK;
-  if (!set || (!keys && n) || !keys_are_valid(keys, n)) status = BESOM_INVALID;
-  for (size_t at = 0; at < n && status == BESOM_OK; at += SORTED_KEYS)
-    status = set_ask_batch(set, keys + at, n - at < SORTED_KEYS ? n - at : SORTED_KEYS,
-                           bitmap + at / 64);
-  if (status != BESOM_OK)
-    for (size_t i = 0; i < n; i++) bitmap[i / 64] |= UINT64_C(1) << (i % 64);
-  return status;
+  bool valid = set && (keys || !n) && keys_are_valid(keys, n);
+  for (size_t at = 0; at < n; at += ASKED_AT_ONCE) {
+    size_t some = n - at < ASKED_AT_ONCE ? n - at : ASKED_AT_ONCE;
+    bitmap[at / ASKED_AT_ONCE] = !valid            ? ~UINT64_C(0) >> (ASKED_AT_ONCE - some)
+                                 : set->is_uniform ? set_ask_digests(set, keys + at, some)
+                                                   : set_ask_keys(set, keys + at, some);
+  }
+  return valid ? BESOM_OK : BESOM_INVALID;
 }
 
 /* ------------------------------------------------------------------ reports */

@@ -27,10 +27,13 @@ typedef struct set_texts {
 } set_texts;
 
 static temp_dir dir;
+static const uint8_t one_seed[16] = "seed of the set";
+static const uint8_t *seed = one_seed; /* of all shards; NULL: each has its own */
 
 static void write_shard(const char *kind, uint32_t shard, uint32_t shards, uint64_t sequence,
                         set_texts *texts) {
-  besom_config config = {.kind = kind, .capacity = KEYS / shards + 200, .fpr = 1.0 / 16};
+  besom_config config = {
+      .kind = kind, .capacity = KEYS / shards + 200, .fpr = 1.0 / 16, .seed = seed};
   besom_filter *f = NULL;
   char name[64], line[256];
   size_t len;
@@ -143,8 +146,17 @@ static void reported_keys_are_answered_no(void **state) {
     }
     assert_int_equal(reported, 60);
     for (uint64_t i = 0; i < KEYS; i++) assert_true(has(set, MEMBERS, i));
+    assert_batches_agree(set);
     besom_set_close(set);
   }
+}
+
+/* `besom publish` writes no such set. */
+static void shards_with_seeds_of_their_own_are_asked_with_these(void **state) {
+  seed = NULL;
+  every_member_is_answered_yes(state);
+  reported_keys_are_answered_no(state);
+  seed = one_seed;
 }
 
 static void assert_refused(const set_texts *texts, besom_status expected) {
@@ -285,6 +297,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_member_is_answered_yes),
       cmocka_unit_test(reported_keys_are_answered_no),
+      cmocka_unit_test(shards_with_seeds_of_their_own_are_asked_with_these),
       cmocka_unit_test(damaged_texts_are_refused),
       cmocka_unit_test(damaged_shards_are_refused),
       cmocka_unit_test(missing_things_are_statuses),

@@ -32,7 +32,8 @@ allowed() {
   src/store/lmdb/* | src/store/rocksdb/* | src/store/redis/*) REPLY='include/* src/store/store_directory.h' ;; # own libraries
   src/store/*) REPLY='src/core/* include/* src/store/*.h' ;;
   src/guard/*) REPLY='src/core/* src/kind.h include/* src/guard/*' ;;
-  src/sidecar/* | src/published/*) REPLY='src/core/* include/*' ;;
+  src/published/*) REPLY='src/core/* src/kind.h include/*' ;;
+  src/sidecar/*) REPLY='src/core/* include/*' ;;
   src/kind.h | src/kind_parts.h | src/kinds.[ch]) REPLY='src/core/* src/kind.h src/kinds.h src/kind_options.h include/*' ;;
   bench/prototypes/*) REPLY='include/* src/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
