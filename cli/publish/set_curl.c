@@ -8,13 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "publish/set_pointer.h"
+
+/* Headers, and what follows a redirect, are none of the bytes that are signed. */
+enum { MOST_HEADER_BYTES = 1 << 16, MOST_IGNORED_BYTES = 1 << 16 };
 
 struct set_connection {
   CURL *curl;
   const char *url;
   char error[CURL_ERROR_SIZE];
   set_transfer *to;
+  size_t header_bytes;
+  uint64_t expected; /* bytes of the file that are still missing */
   const char *wrong; /* why the last transfer was refused here */
 };
 
@@ -22,6 +28,26 @@ static size_t take_bytes(char *data, size_t size, size_t n, void *ctx) {
   set_connection *c = ctx;
   (void)size; /* 1 */
   return set_transfer_add(c->to, data, n, &c->wrong) ? n : CURL_WRITEFUNC_ERROR;
+}
+
+static size_t take_header(char *data, size_t size, size_t n, void *ctx) {
+  set_connection *c = ctx;
+  (void)data, (void)size;
+  c->header_bytes += n;
+  if (c->header_bytes <= MOST_HEADER_BYTES) return n;
+  c->wrong = "the server sends headers without end";
+  return 0;
+}
+
+/* Called once per second at least, also when nothing arrives. */
+static int look_at_transfer(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total,
+                            curl_off_t up_now) {
+  set_connection *c = ctx;
+  (void)total, (void)up_total, (void)up_now;
+  interrupt_check();
+  if ((uint64_t)now <= c->expected + MOST_IGNORED_BYTES) return 0;
+  if (!c->wrong) c->wrong = "the server sends more than the signed texts say";
+  return 1;
 }
 
 static void set_option(CURLcode code) {
@@ -63,6 +89,11 @@ set_connection *set_connection_open(const char *url, const char *ca) {
   if (ca) set_option(curl_easy_setopt(c->curl, CURLOPT_CAINFO, ca));
   set_option(curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_bytes));
   set_option(curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, c));
+  set_option(curl_easy_setopt(c->curl, CURLOPT_HEADERFUNCTION, take_header));
+  set_option(curl_easy_setopt(c->curl, CURLOPT_HEADERDATA, c));
+  set_option(curl_easy_setopt(c->curl, CURLOPT_XFERINFOFUNCTION, look_at_transfer));
+  set_option(curl_easy_setopt(c->curl, CURLOPT_XFERINFODATA, c));
+  set_option(curl_easy_setopt(c->curl, CURLOPT_NOPROGRESS, 0L));
   return c;
 }
 
@@ -79,6 +110,8 @@ const char *set_connection_fetch(set_connection *c, const char *name, set_transf
   char *url = allocate(1, strlen(c->url) + strlen(name) + 2);
   sprintf(url, "%s%s%s", c->url, slash ? "" : "/", name);
   c->to = t;
+  c->header_bytes = 0;
+  c->expected = t->most - before;
   c->wrong = NULL;
   c->error[0] = 0;
   set_option(curl_easy_setopt(c->curl, CURLOPT_URL, url));

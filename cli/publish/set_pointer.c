@@ -2,6 +2,7 @@
 
 #include "publish/set_pointer.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "interrupt.h"
 #include "json.h"
 #include "number_text.h"
 
@@ -32,7 +34,9 @@ void set_sync_directory(const char *directory) {
 void set_lock_directory(const char *directory) {
   int fd = open(directory, O_RDONLY | O_CLOEXEC); /* open until the program ends */
   if (fd < 0) fail("%s: %s", directory, strerror(errno));
-  flock(fd, LOCK_EX); /* some file systems cannot */
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return; /* some cannot lock */
+  fprintf(stderr, "%s: waiting for another program that changes it\n", directory);
+  while (flock(fd, LOCK_EX) != 0 && errno == EINTR) interrupt_check();
 }
 
 /* ------------------------------------------------------------------ verifying */
@@ -108,11 +112,31 @@ void set_statement_print(const char *path, const set_statement *s, const char *c
 
 /* ------------------------------------------------------------------ cleaning */
 
+/* Whether a name is the pattern: # stands for a number, ? for a letter or a digit. */
+static bool name_is(const char *name, const char *pattern) {
+  for (; *pattern; pattern++) {
+    size_t digits = strspn(name, "0123456789");
+    if (*pattern == '#'   ? !digits
+        : *pattern == '?' ? !isalnum((unsigned char)*name)
+                          : *name != *pattern)
+      return false;
+    name += *pattern == '#' ? digits : 1;
+  }
+  return !*name;
+}
+
+/* Names that besom writes; the last ones are temporary (file_write). Others are not removed. */
 static bool belongs_to_sets(const char *name) {
-  static const char *const prefixes[] = {"shard-", "patch-", "manifest-", SET_POINTER "."};
-  for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
-  return false;
+  static const char *const names[] = {"manifest-#", "shard-#-#", "patch-#-#"};
+  static const char *const suffixes[] = {"",        ".part",        ".keys",       ".gone",
+                                         ".??????", ".keys.??????", ".gone.??????"};
+  enum { NAMES = sizeof names / sizeof *names, SUFFIXES = sizeof suffixes / sizeof *suffixes };
+  char pattern[SET_FILE_SIZE];
+  for (int i = 0; i < NAMES * SUFFIXES; i++) {
+    snprintf(pattern, sizeof pattern, "%s%s", names[i % NAMES], suffixes[i / NAMES]);
+    if (name_is(name, pattern)) return true;
+  }
+  return name_is(name, SET_POINTER ".??????");
 }
 
 void set_remove_others(const char *directory, bool (*keep)(const void *ctx, const char *name),

@@ -41,8 +41,8 @@ void set_lock_directory(const char *directory);
 void set_statement_print(const char *path, const set_statement *s, const char *change,
                          uint64_t fetched, bool as_json);
 
-/* Removes what belongs to no version of the set: files of a set (shard-*, patch-*, manifest-*) and
- * what interrupted runs have left, unless keep says that the file is needed. */
+/* Removes what belongs to no version of the set: files whose names are those of files of a set, or
+ * of what interrupted runs leave, unless keep says that the file is needed. */
 void set_remove_others(const char *directory, bool (*keep)(const void *ctx, const char *name),
                        const void *ctx);
 

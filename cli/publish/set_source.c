@@ -73,13 +73,21 @@ bool set_transfer_add(set_transfer *t, const void *data, size_t len, const char 
   return true;
 }
 
+/* Returns what is wrong with a file of the source, or NULL. A pipe would never end. */
+static const char *open_source_file(const char *path, int *fd) {
+  struct stat st;
+  *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (*fd < 0 || fstat(*fd, &st) != 0) return strerror(errno);
+  return S_ISREG(st.st_mode) ? NULL : "not a regular file";
+}
+
 static const char *copy_from_directory(const char *directory, const char *name, set_transfer *t) {
   enum { COPIED_AT_ONCE = 1 << 16 };
   char *path = set_path(directory, name), buffer[COPIED_AT_ONCE];
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  const char *wrong = fd < 0 ? strerror(errno) : NULL;
+  int fd;
+  const char *wrong = open_source_file(path, &fd);
   free(path);
-  if (fd >= 0 && lseek(fd, (off_t)t->at, SEEK_SET) < 0) wrong = strerror(errno);
+  if (!wrong && lseek(fd, (off_t)t->at, SEEK_SET) < 0) wrong = strerror(errno);
   for (ssize_t n = 1; !wrong && n > 0;) {
     n = read(fd, buffer, sizeof buffer);
     if (n < 0) wrong = strerror(errno);
@@ -122,8 +130,8 @@ static bool file_is(const char *path, const set_file *file) {
 
 /* Continues the partial file, or starts it again. Returns NULL, or what is wrong. */
 static const char *set_continue_part(set_source *s, const set_file *file, const char *part) {
-  int fd = open(part, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return strerror(errno);
+  int fd = open(part, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+  if (fd < 0) return errno == ELOOP ? "its part is a symbolic link: remove it" : strerror(errno);
   off_t at = lseek(fd, 0, SEEK_END);
   set_transfer t = {.fd = fd, .at = (uint64_t)at, .most = file->bytes, .total = file->bytes};
   const char *wrong = NULL;

@@ -287,12 +287,21 @@ static const char *bring_up_to_date(void) {
   return run_state.has_old ? "updated" : "new copy";
 }
 
+/* A copy has no patches: they would be removed from the set itself. */
+static void refuse_source_as_copy(const char *source) {
+  struct stat from, to;
+  if (stat(source, &from) == 0 && stat(run_state.local, &to) == 0 && from.st_dev == to.st_dev &&
+      from.st_ino == to.st_ino)
+    usage_error("%s is the published set itself: the copy needs a directory of its own", source);
+}
+
 static int run(words args) {
   if (!given_trust.keys.n) usage_error("--verify is missing: the public key of the publisher");
   run_state.local = args.at[1];
   interrupt_leaves("the copy was not changed; the next run continues");
   if (mkdir(run_state.local, 0777) != 0 && errno != EEXIST)
     fail("%s: %s", run_state.local, strerror(errno));
+  refuse_source_as_copy(args.at[0]);
   set_lock_directory(run_state.local);
   read_local_version();
   run_state.source = set_source_open(args.at[0], ca);

@@ -199,9 +199,48 @@ def misbehaving_servers(published):
     server.extra = 100000
     refused(published, server.url, "longer than the signed texts say")
     server.extra = 0
+    for server.endless, because in ("headers", "headers without end"), ("redirect", "more than the signed texts say"):
+        refused(published, server.url, because)
+    server.endless = ""
     refused(published, tls.url, "certificate")
+    wrong_files(published, server)
     server.close()
     tls.close()
+
+
+def wrong_files(published, server):
+    """Files of other versions, cut ones, others of the same size."""
+
+    def file(name, directory="with_patches"):
+        with open(os.path.join(published.path(directory), name), "rb") as f:
+            return f.read()
+
+    manifest, patch = file("manifest-3"), file("patch-2-3")
+    for name, body, because in (("manifest-3", manifest[:-1], "shorter than the signed texts say"),
+                                ("manifest-3", manifest + b"x", "longer than the signed texts say"),
+                                ("manifest-3", manifest.replace(b"shard-0-3", b"shard-0-2"), "not the signed one"),
+                                ("manifest-3", b"", "shorter than the signed texts say"),
+                                ("patch-2-3", patch[:100], "shorter than the signed texts say"),
+                                ("patch-2-3", patch[:-1] + b"?", "not the signed one"),
+                                ("patch-2-3", file("patch-1-2"), "the signed"),
+                                ("set.minisig", file("set.minisig", "whole"), "manifest-3: "),
+                                ("set.minisig", file("set.minisig").replace(b"sequence=3", b"sequence=4"), "not signed")):
+        server.replaced = {name: body}
+        refused(published, server.url, because)
+    server.replaced = {}
+    client = Client(published, "new")
+    output, _ = client.sync(published.path("whole")).communicate()
+    assert b"two different sets" in output, output
+    client.close()
+
+
+def at_once(published):
+    """Two syncs of one copy wait for each other."""
+    client = Client(published)
+    both = [client.sync(published.path("with_patches")) for _ in range(2)]
+    assert [process.communicate() and process.returncode for process in both] == [0, 0]
+    client.finish("two syncs at once", published.path("with_patches"))
+    client.close()
 
 
 def good_servers(published):
@@ -241,6 +280,7 @@ def main():
     directory = tempfile.mkdtemp(prefix="besom-published-")
     try:
         published = Published(os.path.abspath(option("--command", "build/besom")), directory)
+        at_once(published)
         if has_curl(published):
             misbehaving_servers(published)
             good_servers(published)
