@@ -70,14 +70,16 @@ BESOM_API besom_status besom_patch(const besom_filter *old, const void *patch, s
  * digests ask one key.
  *
  * The false-positive rate of a name is the rate of the filter times the labels that are asked. Put
- * the public suffixes (com, co.uk) on the no list, unless they are listed: otherwise a false
- * positive for one of them is one for all names below it. besom build --domains does both.
+ * on the no list, unless they are listed: the public suffixes (com, co.uk), since a false positive
+ * for one of them is one for all names below it; and the parents of the names of the no list, which
+ * are asked, too. besom build --domains divides the rate, and does both.
  *
  * A saved list of domains has format version 2. Versions of besom that do not know it refuse it.
  */
 
 /* The list has exceptions: keys "!name". Of a name and its parents the longest that is listed or
- * excepted decides. A false positive for an exception is a wrong no. */
+ * excepted decides; a name that is both is listed. A false positive for an exception is a wrong no
+ * for a name below a listed one, never for the listed name. */
 #define BESOM_DOMAINS_EXCEPT 1u
 
 /*

@@ -1,7 +1,8 @@
 /*
  * Lists of domains. A query asks the name and its parents, from the longest to the shortest, as
  * keys of their own. No listed name has more labels than the mode says, so longer ones are not
- * asked. A key "!name" is an exception: it ends the search with a no.
+ * asked. A key "!name" is an exception: it ends the search with a no. It is asked after the name,
+ * so that a false positive for it denies no listed name.
  */
 #include <string.h>
 
@@ -72,11 +73,11 @@ bool besom__domain_contains(const besom_filter *f, const void *name, size_t len,
   for (size_t at = 0; at < folded.len;) {
     uint8_t *part = folded.text + 1 + at;
     size_t left = folded.len - at;
-    if (f->domains.excepts && domain_is_excepted(f, part, left)) return false;
     if (domain_ask(f, part, left)) {
       if (entry) *entry = (besom_bytes){(const uint8_t *)longest.data + at, left};
       return true;
     }
+    if (f->domains.excepts && domain_is_excepted(f, part, left)) return false;
     const uint8_t *dot = memchr(part, '.', left);
     at = dot ? at + (size_t)(dot - part) + 1 : folded.len;
   }

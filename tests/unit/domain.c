@@ -70,6 +70,24 @@ static void a_name_and_its_parents_are_asked(void **state) {
   }
 }
 
+/* A rate at which every twentieth name has a false positive for its exception. */
+static void a_false_positive_for_an_exception_denies_no_listed_name(void **state) {
+  enum { LISTED = 2000 };
+  (void)state;
+  besom_config config = {.kind = "aqf", .capacity = LISTED + 1, .fpr = 0.05, .seed = seed};
+  besom_filter *f;
+  char name[32];
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  for (int i = 0; i < LISTED; i++)
+    assert_int_equal(besom_insert(f, name, (size_t)sprintf(name, "host%d.example", i)), BESOM_OK);
+  assert_int_equal(besom_set_domains(f, 3, BESOM_DOMAINS_EXCEPT), BESOM_OK);
+  for (int i = 0; i < LISTED; i++) {
+    sprintf(name, "HOST%d.Example.", i);
+    assert_true(has(f, name));
+  }
+  besom_free(f);
+}
+
 static void names_with_more_labels_than_any_entry_are_not_asked(void **state) {
   (void)state;
   besom_filter *f = list_of("aqf", 2, 0);
@@ -212,6 +230,7 @@ static void wrong_arguments_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_name_and_its_parents_are_asked),
+      cmocka_unit_test(a_false_positive_for_an_exception_denies_no_listed_name),
       cmocka_unit_test(names_with_more_labels_than_any_entry_are_not_asked),
       cmocka_unit_test(names_of_any_length_are_asked_by_their_ends),
       cmocka_unit_test(names_of_packets_are_asked),
