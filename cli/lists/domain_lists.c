@@ -7,30 +7,19 @@
 #include "fail.h"
 #include "lists/conflicts.h"
 #include "lists/domains.h"
+#include "lists/key_index.h"
 
 #define SYSTEM_SUFFIXES "/usr/share/publicsuffix/public_suffix_list.dat"
 
 enum { MOST_LABELS = 127 };
 
-/* Keys that live until the program ends. */
-typedef struct key_list {
-  besom_bytes *at;
-  size_t n, room;
-} key_list;
+/* What is added to the lists. It lives until the program ends: the lists refer to the keys. */
+typedef struct added_keys {
+  key_index *exceptions, *suffixes, *parents;
+  unsigned labels; /* the most of an exception */
+} added_keys;
 
-static void key_list_add(key_list *list, const char *prefix, besom_bytes key) {
-  if (list->n == list->room) {
-    list->room = list->room ? 2 * list->room : 1024;
-    list->at = reallocate(list->at, list->room, sizeof *list->at);
-  }
-  size_t before = strlen(prefix);
-  char *copy = allocate(1, before + key.len + 1);
-  memcpy(copy, prefix, before);
-  memcpy(copy + before, key.data, key.len);
-  list->at[list->n++] = (besom_bytes){copy, before + key.len};
-}
-
-/* ------------------------------------------------------------------ exceptions */
+/* ------------------------------------------------------------------ the no list */
 
 static bool parent_of(besom_bytes name, besom_bytes *parent) {
   const char *at = name.data, *dot = name.len ? memchr(at, '.', name.len) : NULL;
@@ -45,35 +34,45 @@ static bool has_listed_parent(const conflicts *listed, besom_bytes name) {
   return false;
 }
 
-static unsigned find_exceptions(const conflicts *listed, key_reader *no, bool yes_wins,
-                                key_list *out) {
+static void add_exception(added_keys *to, besom_bytes name) {
+  char mark[1 + DOMAIN_BYTES] = "!";
+  unsigned labels = domain_count_labels(name);
+  if (labels > to->labels) to->labels = labels;
+  memcpy(mark + 1, name.data, name.len); /* in its spelling: at most 253 bytes */
+  key_index_add(to->exceptions, (besom_bytes){mark, 1 + name.len});
+}
+
+/* A false positive for a parent would be one for the name. */
+static void add_parents(added_keys *to, besom_bytes name) {
+  while (parent_of(name, &name))
+    if (!key_index_contains(to->suffixes, name)) key_index_add(to->parents, name);
+}
+
+static void read_no_list(const conflicts *listed, key_reader *no, bool yes_wins, added_keys *to) {
   besom_bytes key;
-  unsigned most = 0;
   while (keys_next(no, &key)) {
-    if (!has_listed_parent(listed, key) || (yes_wins && conflicts_has(listed, key))) continue;
-    unsigned labels = domain_count_labels(key);
-    if (labels > most) most = labels;
-    key_list_add(out, "!", key);
+    if (!has_listed_parent(listed, key))
+      add_parents(to, key);
+    else if (!yes_wins || !conflicts_has(listed, key))
+      add_exception(to, key);
   }
   keys_rewind(no);
-  return most;
 }
 
 /* ------------------------------------------------------------------ public suffixes */
 
 /* Of the rule *.ck, ck is a suffix, and so is every name below it: these cannot be listed. A rule
- * that begins with ! takes a name out of those. */
-static void find_suffixes(const conflicts *listed, const char *path, key_list *out) {
+ * that begins with "!" takes a name out of those. It is skipped, because it is no name. */
+static void read_suffixes(const conflicts *listed, const char *path, key_index *to) {
   key_form form = {.domains = true, .comments = "//", .is_quiet = true};
   key_reader *rules = keys_open((words){&path, 1}, &form);
   besom_bytes rule;
   while (keys_next(rules, &rule))
-    if (*(const char *)rule.data != '!' && !conflicts_has(listed, rule))
-      key_list_add(out, "", rule);
+    if (!conflicts_has(listed, rule)) key_index_add(to, rule);
   keys_close(rules);
 }
 
-static void add_suffixes(const conflicts *listed, const char *path, key_list *out) {
+static void find_suffixes(const conflicts *listed, const char *path, key_index *to) {
   if (!path && access(SYSTEM_SUFFIXES, R_OK) != 0) {
     fprintf(stderr,
             "%s: " SYSTEM_SUFFIXES " is missing, so a false positive could block all names below a "
@@ -81,20 +80,48 @@ static void add_suffixes(const conflicts *listed, const char *path, key_list *ou
             program_name);
     return;
   }
-  find_suffixes(listed, path ? path : SYSTEM_SUFFIXES, out);
+  read_suffixes(listed, path ? path : SYSTEM_SUFFIXES, to);
+}
+
+/* ------------------------------------------------------------------ both lists */
+
+static size_t copy_keys(const key_index *keys, besom_bytes *to) {
+  uint32_t n = key_index_count(keys);
+  for (uint32_t i = 0; i < n; i++) to[i] = key_index_key(keys, i);
+  return n;
+}
+
+/* Those that are asked and that the no list does not have itself. */
+static size_t copy_parents(key_index *parents, unsigned labels, key_reader *no, besom_bytes *to) {
+  bool *is_known = allocate(key_index_count(parents), sizeof *is_known);
+  size_t n = 0;
+  besom_bytes key;
+  while (key_index_count(parents) && keys_next(no, &key))
+    if (key_index_contains(parents, key)) is_known[key_index_add(parents, key)] = true;
+  keys_rewind(no);
+  for (uint32_t i = 0; i < key_index_count(parents); i++) {
+    key = key_index_key(parents, i);
+    if (!is_known[i] && domain_count_labels(key) <= labels) to[n++] = key;
+  }
+  free(is_known);
+  return n;
 }
 
 domain_plan domain_lists_prepare(key_reader *yes, key_reader *no, const char *suffixes,
                                  bool yes_wins) {
-  static key_list exceptions, of_all; /* both lists refer to them */
+  added_keys added = {key_index_create(), key_index_create(), key_index_create(), 0};
   conflicts *listed = conflicts_set(yes);
-  unsigned labels = keys_most_labels(yes);
-  unsigned excepted = find_exceptions(listed, no, yes_wins, &exceptions);
-  add_suffixes(listed, suffixes, &of_all);
+  find_suffixes(listed, suffixes, added.suffixes);
+  read_no_list(listed, no, yes_wins, &added);
   conflicts_free(listed);
-  keys_append(yes, exceptions.at, exceptions.n);
-  keys_append(no, of_all.at, of_all.n);
-  if (excepted > labels) labels = excepted;
-  if (!labels) labels = 1;
-  return (domain_plan){labels < MOST_LABELS ? labels : MOST_LABELS, exceptions.n, of_all.n};
+  unsigned labels = keys_most_labels(yes);
+  if (added.labels > labels) labels = added.labels;
+  if (labels > MOST_LABELS) labels = MOST_LABELS;
+  size_t exceptions = key_index_count(added.exceptions), n = key_index_count(added.suffixes);
+  besom_bytes *to_yes = allocate(exceptions, sizeof *to_yes);
+  besom_bytes *to_no = allocate(n + key_index_count(added.parents), sizeof *to_no);
+  keys_append(yes, to_yes, copy_keys(added.exceptions, to_yes));
+  n = copy_keys(added.suffixes, to_no);
+  keys_append(no, to_no, n + copy_parents(added.parents, labels, no, to_no + n));
+  return (domain_plan){labels ? labels : 1, exceptions, n};
 }

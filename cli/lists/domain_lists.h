@@ -6,16 +6,16 @@
 #include "lists/keys.h"
 
 typedef struct domain_plan {
-  unsigned labels; /* the most of a name that is asked for */
+  unsigned labels; /* the most of a name that is asked */
   uint64_t exceptions, suffixes;
 } domain_plan;
 
 /*
  * Reads both lists, which must be rewindable and of domains, appends keys to them and rewinds them.
  * To the yes list: "!name" for each name of the no list below a listed one. To the no list: the
- * public suffixes that are not listed. suffixes: a file with the rules of publicsuffix.org; NULL:
- * that of the system, without which a message says so. yes_wins: a name in both lists counts as
- * listed.
+ * parents of its other names, which are asked, too, and the public suffixes that are not listed.
+ * suffixes: a file with the rules of publicsuffix.org; NULL: that of the system, without which a
+ * message says so. yes_wins: a name in both lists counts as listed.
  */
 domain_plan domain_lists_prepare(key_reader *yes, key_reader *no, const char *suffixes,
                                  bool yes_wins);

@@ -9,7 +9,7 @@
 #include <idn2.h>
 #endif
 
-enum { MOST_NAME_BYTES = 253 };
+enum { MOST_NAME_BYTES = 253, MOST_LABEL_BYTES = 63 };
 
 static bool domain_is_ascii(besom_bytes text) {
   const unsigned char *at = text.data;
@@ -37,6 +37,18 @@ static size_t domain_to_punycode(besom_bytes text, char name[DOMAIN_BYTES]) {
 #endif
 }
 
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+static besom_bytes domain_without_comment(besom_bytes text) {
+  const char *at = text.data, *comment = text.len ? memchr(at, '#', text.len) : NULL;
+  size_t len = comment ? (size_t)(comment - at) : text.len;
+  while (len && is_blank(at[len - 1])) len--;
+  while (len && is_blank(*at)) at++, len--;
+  return (besom_bytes){at, len};
+}
+
 static besom_bytes domain_without_dots(besom_bytes text) {
   const char *at = text.data;
   size_t len = text.len;
@@ -46,15 +58,32 @@ static besom_bytes domain_without_dots(besom_bytes text) {
   return (besom_bytes){at, len};
 }
 
-size_t domain_spelling(besom_bytes text, char name[DOMAIN_BYTES]) {
-  text = domain_without_dots(text);
+static size_t domain_to_lower(besom_bytes text, char name[DOMAIN_BYTES]) {
   const char *at = text.data;
-  if (text.len > MOST_NAME_BYTES * 4 || (text.len && memchr(at, 0, text.len))) return 0;
-  if (!domain_is_ascii(text)) return domain_to_punycode(text, name);
   if (text.len > MOST_NAME_BYTES) return 0;
   for (size_t i = 0; i < text.len; i++)
     name[i] = (char)(at[i] >= 'A' && at[i] <= 'Z' ? at[i] + ('a' - 'A') : at[i]);
   return text.len;
+}
+
+/* Labels of letters, digits, hyphens and underscores. What else a line has is the sign of another
+ * format: addresses, URLs, patterns, the mark of an exception. */
+static bool domain_is_name(const char *name, size_t len) {
+  size_t label = 0;
+  for (size_t i = 0; i < len; i++) {
+    char c = name[i];
+    bool in_label = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (in_label ? ++label > MOST_LABEL_BYTES : c != '.' || !label) return false;
+    if (!in_label) label = 0;
+  }
+  return label > 0;
+}
+
+size_t domain_spelling(besom_bytes text, char name[DOMAIN_BYTES]) {
+  text = domain_without_dots(domain_without_comment(text));
+  if (text.len > MOST_NAME_BYTES * 4 || (text.len && memchr(text.data, 0, text.len))) return 0;
+  size_t len = domain_is_ascii(text) ? domain_to_lower(text, name) : domain_to_punycode(text, name);
+  return domain_is_name(name, len) ? len : 0;
 }
 
 unsigned domain_count_labels(besom_bytes name) {

@@ -7,9 +7,10 @@
 enum { DOMAIN_BYTES = 256 };
 
 /*
- * Writes the spelling under which a name is listed: lower case, without "*." and without dots at
- * either end, other scripts as punycode. Returns its length; 0 if the text is no name: empty,
- * longer than 253 bytes, or not valid in its script. Fails if this program was built without
+ * Writes the spelling under which a name is listed: lower case, without "*.", without dots and
+ * blanks at either end, other scripts as punycode. A "#" begins a comment. Returns its length; 0 if
+ * the text is no name: empty, longer than 253 bytes, not valid in its script, or with other ASCII
+ * characters than letters, digits, "-", "_" and ".". Fails if this program was built without
  * libidn2 and the name needs it.
  */
 size_t domain_spelling(besom_bytes text, char name[DOMAIN_BYTES]);

@@ -390,14 +390,18 @@ static void report_skipped(const key_reader *r, uint64_t n, const char *one, con
     fprintf(stderr, "%s: skipped %s %s\n", input_name(r->in), grouped(n).text, n == 1 ? one : many);
 }
 
-void keys_close(key_reader *r) {
-  if (!r) return;
+void keys_tell_skipped(const key_reader *r) {
   report_skipped(
       r, r->skipped.rules,
       r->is_hosts ? "line that is not an address and names" : "rule that is not a plain domain",
       r->is_hosts ? "lines that are not an address and names" : "rules that are not plain domains");
   report_skipped(r, r->skipped.names, "line that is no name", "lines that are no names");
   report_skipped(r, r->skipped.exceptions, "exception (@@)", "exceptions (@@)");
+}
+
+void keys_close(key_reader *r) {
+  if (!r) return;
+  keys_tell_skipped(r);
   input_close(r->in);
   free(r->buffer);
   free(r->spellings);

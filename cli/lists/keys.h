@@ -43,9 +43,10 @@ typedef struct key_form {
 
 typedef struct key_reader key_reader;
 
-/* Reads the files one after the other. "-", or an empty list, is standard input. keys_close tells
- * on stderr how many lines were skipped because they have no plain name. */
+/* Reads the files one after the other. "-", or an empty list, is standard input. keys_tell_skipped
+ * tells on stderr how many lines were skipped because they have no plain name; keys_close, too. */
 key_reader *keys_open(words files, const key_form *form);
+void keys_tell_skipped(const key_reader *r);
 void keys_close(key_reader *r);
 
 /* Reads the next key; it is valid until the next call. Returns false at the end. */

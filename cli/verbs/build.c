@@ -115,8 +115,9 @@ static const command build_command = {
         "every key of the no list. Keys in both lists are an error, unless --on-conflict "
         "decides. Duplicate keys count once.\n\n"
         "With --domains, a name is listed in one spelling: lower case, without dots at its "
-        "ends and without \"*.\", in other scripts as punycode. A name of the no list below a "
-        "listed one is an exception. The mode is kept in the file, which besom 0.2 refuses.\n\n"
+        "ends and without \"*.\", in other scripts as punycode; other lines are skipped. A name of "
+        "the no list below a listed one is an exception. The mode is kept in the file, which "
+        "besom 0.2 refuses.\n\n"
         "The kinds learned and stacked use the no list as a sample of future queries: they "
         "guarantee nothing for a single key of it.\n\n" KEY_FORM_HELP,
     .arguments = arguments,
@@ -530,6 +531,7 @@ static void finish_domains(besom_filter *f) {
 /* An empty download must not replace a list. */
 static void refuse_empty_list(key_reader *yes) {
   if (keys_count(yes) || given.allow_empty) return;
+  keys_tell_skipped(yes);
   fail("the yes list has no keys, so no file was written: was it downloaded completely, and is its "
        "format right? To write a filter without keys: --allow-empty");
 }

@@ -50,9 +50,11 @@ static const argument list_arguments[] = {
 
 static const command add_command = {
     .usage = "add FILTER [FILE] [options]",
-    .about = "Adds the keys of FILE, or of standard input, to a filter: all or none.\n\n"
-             "With --no, add only keys that are absent: a member that is added to the no list is "
-             "answered no from then on.\n\n" KEY_FORM_HELP,
+    .about =
+        "Adds the keys of FILE, or of standard input, to a filter: all or none.\n\n"
+        "With --no, add only keys that are absent: a member that is added to the no list is "
+        "answered no from then on. In a list of domains the names below a new one are answered "
+        "yes, also those of the no list: add these with --no again.\n\n" KEY_FORM_HELP,
     .arguments = list_arguments,
     .argument_count = COUNT_OF(list_arguments),
     .least_words = 1,
