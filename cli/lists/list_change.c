@@ -1,5 +1,6 @@
 #include "lists/list_change.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,15 +122,18 @@ void list_change_check(const changed_list *list, const char *limit) {
   if (share < 0 || !filter_stats(list->old).keys) return;
   change_counts c = change_count(list);
   uint64_t more = c.added > c.removed ? c.added : c.removed;
-  if ((double)more <= share * (double)c.old_keys) return;
+  double changed = (double)more / (double)c.old_keys;
+  if (changed <= share * (1 + LIST_CHANGE_ROUNDING)) return;
   fprintf(stderr, "%s has %s keys, the new list %s: %s added, %s removed\n", list->old_path,
           grouped(c.old_keys).text, grouped(c.new_keys).text, grouped(c.added).text,
           grouped(c.removed).text);
   change_show_added(list);
   change_show_removed(list);
+  if (!c.new_keys)
+    fail("refused: the new list has no keys: was it downloaded completely, and is its format "
+         "right? If no keys are meant: --allow-empty --max-change any");
   fail(
       "refused: %.0f %% of the list changed, and %.0f %% are allowed. Is the new list complete? If "
       "it is: --max-change %.0f%%, or --max-change any",
-      100 * (double)more / (double)c.old_keys, 100 * share,
-      1 + 100 * (double)more / (double)c.old_keys);
+      100 * changed, 100 * share, ceil(100 * changed * (1 - LIST_CHANGE_ROUNDING)));
 }

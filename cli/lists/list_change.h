@@ -22,6 +22,8 @@ typedef struct changed_list {
  */
 void list_change_check(const changed_list *list, const char *limit);
 
+#define LIST_CHANGE_ROUNDING 1e-9 /* so that 29 % of 100 keys are 29 keys */
+
 /* The share that such a limit gives; a negative number: any. */
 double list_change_limit(const char *limit);
 

@@ -258,12 +258,13 @@ static void refuse_large_change(bool is_last) {
   const set_manifest *old = &run_state.old;
   if (share < 0 || !run_state.has_old || given.rebuild || !old->keys) return;
   uint64_t more = run_state.added > run_state.removed ? run_state.added : run_state.removed;
-  if ((double)more <= share * (double)old->keys) return;
+  if ((double)more <= share * (1 + LIST_CHANGE_ROUNDING) * (double)old->keys) return;
   fail(
       "refused: of %s keys%s %s were added and %s removed: more than the %.0f %% that are allowed. "
       "Is the list complete? If it is: --max-change %.0f%%, or --max-change any",
       grouped(old->keys).text, is_last ? "" : ", so far", grouped(run_state.added).text,
-      grouped(run_state.removed).text, 100 * share, ceil(100 * (double)more / (double)old->keys));
+      grouped(run_state.removed).text, 100 * share,
+      ceil(100 * (1 - LIST_CHANGE_ROUNDING) * (double)more / (double)old->keys));
 }
 
 /* Digests under another seed would deny every key. */
