@@ -413,8 +413,7 @@ ALWAYS_INLINE unsigned kind_abilities(const struct besom_kind *kind) {
       (KIND_HAS(kind, whole, append) ? BESOM_CAN_BUILD_SORTED : 0u) |
       (kind->store ? BESOM_CAN_MATCH : 0u) | (keeps_no_list ? BESOM_CAN_NO_LIST_AT : 0u) |
       (KIND_HAS(kind, adapt, adapt) ? BESOM_CAN_ADAPT : 0u) |
-      (kind->keeps_reports || keeps_no_list ? 0u : REPORT_ABILITIES) |
-      (kind->build ? kind->build->takes_no : 0u);
+      (kind->keeps_reports ? 0u : REPORT_ABILITIES) | (kind->build ? kind->build->takes_no : 0u);
   return (told | kind->also) & ~kind->except;
 }
 

@@ -72,7 +72,7 @@ static unsigned abilities_by_exceptions(const besom_filter *f) {
   const struct besom_kind *kind = f->kind;
   bool stores = !f->bound && !(KIND_HAS(kind, adapt, is_published) && kind->adapt->is_published(f));
   if (kind->map) return BESOM_CAN_ADAPT; /* mapped, too */
-  if (!takes_reports(f) && !f->exceptions) return 0;
+  if (!takes_reports(f) && !(kind->keeps_reports && f->exceptions)) return 0;
   return BESOM_CAN_ADAPT | BESOM_CAN_NO_LIST | (f->reports.forget ? BESOM_FORGETS : 0) |
          (stores ? BESOM_STORES_EXCEPTIONS : 0);
 }
@@ -91,7 +91,7 @@ unsigned besom_abilities(const besom_filter *f) {
   unsigned abilities = besom__own_abilities(r.filter);
   if (r.filter->is_set) abilities = (abilities & ~(unsigned)NEEDS_OWN_FINGERPRINTS) | BESOM_IS_SET;
   if (r.filter->mapping) abilities &= ~(unsigned)CHANGES;
-  if (!r.filter->kind->keeps_reports) abilities &= ~(unsigned)BESOM_STORES_EXCEPTIONS;
+  if (!r.filter->kind->keeps_reports) abilities &= ~(unsigned)REPORT_ABILITIES;
   abilities |= abilities_by_exceptions(r.filter);
   besom__reader_leave(r);
   return abilities;

@@ -20,11 +20,10 @@ besom_status besom__reports_configure(besom_filter *f, const besom_config *confi
 
 /*
  * Whether reports are taken by the calls of this file. Not those of a filter that is bound to its
- * stored keys and can only be changed by match (yesno-dynamic).
+ * stored keys and has a no list among them (yesno-dynamic).
  */
 static inline bool takes_reports(const besom_filter *f) {
-  return !f->kind->keeps_reports && !KIND_HAS(f->kind, store, no_add_at) &&
-         (!f->bound || KIND_HAS(f->kind, adapt, adapt));
+  return !f->kind->keeps_reports && (!f->bound || KIND_HAS(f->kind, adapt, adapt));
 }
 
 /* ------------------------------------------------------------------ queries */
