@@ -132,8 +132,9 @@ void fixes_write(FILE *out, besom_bytes key, const char *position) {
   char day[sizeof "2026-12-31"];
   time_t now = time(NULL);
   strftime(day, sizeof day, "%Y-%m-%d", gmtime(&now));
-  if (memchr(key.data, '\n', key.len))
-    fail("%s: a key with a line break cannot be in a file of fixes", position);
+  if (!key.len || memchr(key.data, '\n', key.len))
+    fail("%s: %s cannot be in a file of fixes", position,
+         key.len ? "a key with a line break" : "an empty key");
   fprintf(out, "%s\t", day);
   fwrite(key.data, 1, key.len, out);
   putc('\n', out);

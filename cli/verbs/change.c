@@ -27,9 +27,9 @@ static struct {
 static const argument fix_arguments[] = {
     {"--set", "FILE", "the members; keys that are among them are refused; may be repeated",
      .list = &given.set},
-    {"--grow", NULL, "if the reserve is full: enlarge it, and forget no fixes (aqf and yesno)",
+    {"--grow", NULL, "if the reserve is full: enlarge it, and forget no fixes",
      .flag = &given.grow},
-    {"--forget", NULL, "if the reserve is full: forget older fixes, now and later (aqf and yesno)",
+    {"--forget", NULL, "if the reserve is full: forget older fixes, now and later",
      .flag = &given.forget},
     {"--fixes", "FILE",
      "do not change FILTER: it may be signed, patched, or the copy of a published set; keep the "
