@@ -26,11 +26,13 @@ typedef struct model_counts {
 
 /* What a kind promises of a reported key. */
 typedef enum promise {
-  NO_PROMISE,   /* adaptive-stacked: it learns later, in passes over its members */
+  NO_PROMISE,   /* adaptive-stacked learns later, in passes over its members; published forms */
   MOSTLY,       /* adaptive cuckoo kinds: the other fingerprint may match, too; see MOST_UNFIXED */
-  AT_ONCE,      /* no; cached and scaling forget, published forms undo other reports */
+  AT_ONCE,      /* no; cached and scaling forget, a published aqf undoes other reports */
   PER_QUOTIENT, /* until a key with its quotient is inserted, or a rebuild that is counted */
-  PER_FINGERPRINT /* until a key with its quotient and remainder is inserted */
+  PER_FINGERPRINT, /* until a key with its quotient and remainder is inserted */
+  PER_KEY /* exceptions of other kinds: until it is inserted, or another filter is merged in that
+             answers yes */
 } promise;
 
 /* The order in which keys are taken for changes. */
@@ -58,6 +60,7 @@ typedef struct model {
   bool key_only;  /* the kind looks at the bytes of a key: queries by digest say less */
   bool is_static; /* made by besom_build only */
   bool bound, adapts, selectors;
+  bool by_quotient; /* its buckets are quotients, which change with the size */
 
   size_t universe;
   uint64_t *keys;

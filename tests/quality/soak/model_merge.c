@@ -79,12 +79,19 @@ static void close_partner(model *m, partner *p) {
   m->other = NULL;
 }
 
-/* A no entry of one filter is dropped if the other answers yes: its key may be a member there. */
-static void drop_no_list_of(model *m, const besom_filter *other) {
+/*
+ * An exception of one filter is dropped if the other answers yes: its key may be a member there.
+ * Exceptions have 127 bits of the digest, so that they deny two digests.
+ */
+static void drop_exceptions_of(model *m, const besom_filter *other) {
   if (m->bound) return;
-  for (size_t i = 0; i < m->universe; i++)
-    if (m->marks[i] & NO_LISTED && besom_contains_digest(other, m->digests[i]))
-      m->marks[i] &= (uint8_t)~NO_LISTED;
+  for (size_t i = 0; i < m->universe; i++) {
+    besom_digest d = m->digests[i], next = {d.hi, d.lo ^ 1};
+    if (!m->marks[i]) continue;
+    if (!besom_contains_digest(other, d) && !besom_contains_digest(other, next)) continue;
+    m->marks[i] &= (uint8_t)~NO_LISTED;
+    if (m->keeps == PER_KEY) model_unfix(m, d);
+  }
 }
 
 /* In every bucket the records of the partner follow. */
@@ -99,7 +106,7 @@ static void join_stores(model *m) {
 }
 
 static void merged_with(model *m, const partner *p, besom_filter *merged) {
-  drop_no_list_of(m, p->f);
+  drop_exceptions_of(m, p->f);
   join_stores(m);
   model_replace(m, merged);
   if (m->keeps == PER_QUOTIENT && model_dropped(m)) model_unfix_all(m); /* it began with 0 */

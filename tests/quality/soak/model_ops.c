@@ -9,6 +9,7 @@
 /* Equal for keys whose insertion may undo the report of the other one. */
 static uint64_t class_of(const model *m, besom_digest d) {
   besom_statistics stats = model_stats(m);
+  if (m->keeps == PER_KEY) return d.hi;
   if (m->keeps != PER_QUOTIENT) return model_address(m, d);
   return !stats.width || stats.width > 64 ? 0
                                           : fingerprint_of(d, stats.slots, stats.width).quotient;

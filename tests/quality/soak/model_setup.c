@@ -34,6 +34,7 @@ static void choose_form(model *m, const subject *form) {
   const char *kind = form->kind->name;
   m->form = form;
   m->keeps = promise_of(kind);
+  m->by_quotient = m->keeps == PER_QUOTIENT;
   m->selectors = is_one_of(kind, selectors);
   m->key_only = is_one_of(kind, key_only);
   m->is_static =
@@ -42,6 +43,9 @@ static void choose_form(model *m, const subject *form) {
   bool can_bind = form->kind->abilities & BESOM_CAN_MATCH;
   bool has_lists = form->kind->abilities & BESOM_CAN_NO_LIST_AT && !model_chance(m, 8);
   m->bound = needs_store_to_insert(m) || has_lists || (can_bind && model_chance(m, 2));
+  if (m->keeps == NO_PROMISE && strcmp(kind, "adaptive-stacked") && !m->bound) m->keeps = PER_KEY;
+  bool is_published = form->options && !strcmp(form->options, "form=published");
+  if (is_published && m->keeps >= PER_QUOTIENT) m->keeps = NO_PROMISE;
 }
 
 /* ------------------------------------------------------------------ the configuration */
@@ -216,8 +220,9 @@ static void fill_universe(model *m) {
   besom_statistics stats = model_stats(m);
   uint64_t room = stats.capacity > (1 << 20) ? m->most_slots / 8 : stats.capacity;
   allocate_universe(m, (size_t)((2 + model_below(m, 3)) * room));
-  m->has_keys = m->order != CLUSTERED || m->key_only || !stats.width || stats.width > 64 ||
-                (m->can & BESOM_CAN_ADAPT && m->keeps < AT_ONCE && !m->bound);
+  m->has_keys =
+      m->order != CLUSTERED || m->key_only || !stats.width || stats.width > 64 ||
+      (m->can & BESOM_CAN_ADAPT && !m->bound && (m->keeps < AT_ONCE || m->keeps == PER_KEY));
   if (!m->has_keys) {
     make_up_digests(m, &stats);
     drop_equal_digests(m);
@@ -279,6 +284,11 @@ void model_bind_groups(model *m, besom_filter *f) {
   if (m->config.grouping) model_demand(m, besom_bind_groups(f, m->config.grouping) == BESOM_OK);
 }
 
+static void find_abilities_of(model *m) {
+  m->can = besom_abilities(m->f);
+  m->adapts = m->can & BESOM_CAN_ADAPT;
+}
+
 void model_bind(model *m) {
   if (m->bound) model_bind_to(m, m->f);
   model_bind_groups(m, m->f);
@@ -286,11 +296,11 @@ void model_bind(model *m) {
     model_demand(m, besom_bind_source(m->f, &(besom_source){.next = next_member,
                                                             .rewind = rewind_members,
                                                             .ctx = m}) == BESOM_OK);
+  find_abilities_of(m); /* yesno-dynamic: no reports while it is bound */
 }
 
 void model_renew(model *m, bool new_seed) {
-  m->can = besom_abilities(m->f);
-  m->adapts = m->can & BESOM_CAN_ADAPT;
+  find_abilities_of(m);
   if (new_seed && m->has_keys) hash_keys(m);
   m->dropped = model_dropped(m);
 }

@@ -82,10 +82,8 @@ static void renumber_buckets(model *m) {
 static void after_resize(model *m, uint64_t wanted) {
   model_demand(m, model_stats(m).slots == wanted);
   m->counts->resizes++;
-  if (m->keeps == PER_QUOTIENT) {
-    model_unfix_all(m);
-    if (m->bound) renumber_buckets(m);
-  }
+  if (m->keeps == PER_QUOTIENT) model_unfix_all(m);
+  if (m->by_quotient && m->bound) renumber_buckets(m);
   model_renew(m, false);
 }
 
