@@ -187,7 +187,10 @@ besom_status af_no_remove(struct af *af, besom_bytes item, bool *changed) {
 void replicate_items(RedisModuleCtx *ctx, const char *command, const char *event,
                      RedisModuleString *key, RedisModuleString **items, size_t n) {
   if (n == 0) return;
-  RedisModule_Replicate(ctx, command, "sv", key, items, n);
+  if (n == 1) /* without another allocation of the server */
+    RedisModule_Replicate(ctx, command, "ss", key, items[0]);
+  else
+    RedisModule_Replicate(ctx, command, "sv", key, items, n);
   notify(ctx, event, key);
 }
 

@@ -271,11 +271,34 @@ static void without_memory_nothing_changes(void **state) {
   failing_allocator_close(&memory);
 }
 
+/* What docs/kinds.md says about small filters. */
+static void memory_of_small_filters(void **state) {
+  (void)state;
+  static const size_t most[][3] = {{100, 859, 176}, {1000, 2317, 1232}};
+  failing_allocator_init(&memory);
+  for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+    struct shape s = {"aqf", "", most[i][0], 0.01};
+    besom_filter *f = make(&s, 1);
+    for (uint64_t key = 0; key < s.capacity; key++)
+      assert_int_equal(besom_insert(f, &key, sizeof key), BESOM_OK);
+    size_t filter = memory.live_bytes;
+    struct packed *p;
+    assert_int_equal(besom__pack(f, &memory.api, &p), BESOM_OK);
+    assert_in_range(filter, 1, most[i][1]);
+    assert_in_range(memory.live_bytes - filter, 1, most[i][2]);
+    besom__packed_free(p, &memory.api);
+    besom_free(f);
+  }
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(packed_filters_do_the_same),     cmocka_unit_test(a_full_filter),
       cmocka_unit_test(the_end_of_the_table),           cmocka_unit_test(what_cannot_be_packed),
       cmocka_unit_test(without_memory_nothing_changes), cmocka_unit_test(long_runs),
+      cmocka_unit_test(memory_of_small_filters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
