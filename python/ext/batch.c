@@ -126,7 +126,7 @@ static int raise_after(struct filter *self, besom_status status, const struct ke
                        size_t added) {
   PyObject *name = added < array->n ? besom__py_key_array_name(array, added) : NULL;
   if (status == BESOM_UNSUPPORTED && !lock_read_now(&self->lock))
-    besom__py_raise_cannot(self->state, self->f, "add keys");
+    besom__py_raise_cannot(self->state, self->f, CANNOT_ADD);
   else if (name)
     besom__py_raise_for_key(self->state, status, name);
   else

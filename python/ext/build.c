@@ -43,7 +43,10 @@ static void raise_build(struct module_state *state, struct build *build) {
   if (!config.capacity && !config.slots) config.capacity = 1;
   bool refused = build->status == BESOM_UNSUPPORTED && config.flags & BESOM_SET &&
                  besom_config_check(&config, NULL, 0) == BESOM_UNSUPPORTED;
-  if (PyErr_Occurred() || build->like || (build->status == BESOM_UNSUPPORTED && !refused))
+  if (build->status == BESOM_FULL)
+    besom__py_raise(state, build->status,
+                    "the filter is full: pass a larger capacity, or leave it out");
+  else if (PyErr_Occurred() || build->like || (build->status == BESOM_UNSUPPORTED && !refused))
     besom__py_raise(state, build->status, NULL);
   else
     besom__py_raise_config(state, build->status, &config);

@@ -2,6 +2,7 @@
 #include "errors.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const struct cause {
   besom_status status;
@@ -107,9 +108,38 @@ void *besom__py_raise_for_key(struct module_state *state, besom_status status, P
   return NULL;
 }
 
+/* The arguments of calls that have a range besides the key, by what the calls do. */
+static const struct {
+  const char *what, *range;
+} ranges[] = {
+    {"count copies", "a count is at least 1"},
+    {"keep values", "a value is below 2**value_bits, which is an argument of besom.Filter"},
+    {"keep pairs, or not remove them", "a value is below 2**value_bits"},
+};
+
+static const char *find_range(const char *what) {
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+    if (strcmp(ranges[i].what, what) == 0) return ranges[i].range;
+  return NULL;
+}
+
+void *besom__py_raise_call(struct module_state *state, besom_status status, PyObject *key,
+                           const char *what) {
+  const char *range = status == BESOM_INVALID && !PyErr_Occurred() ? find_range(what) : NULL;
+  if (!range) return besom__py_raise_for_key(state, status, key);
+  PyErr_Format(state->errors[status], "an argument is out of range (key %R): %s", key, range);
+  return NULL;
+}
+
 void *besom__py_raise_cannot(struct module_state *state, const besom_filter *f, const char *what) {
   besom_statistics stats = {.kind = "?"};
   PyObject *error = state->errors[BESOM_UNSUPPORTED];
+  besom_stats(f, &stats);
+  if (strcmp(what, CANNOT_ADD) == 0) {
+    PyErr_Format(error, "kind \"%s\" is static: it cannot add keys. Build it again: besom.build",
+                 stats.kind);
+    return NULL;
+  }
   if (besom_abilities(f) & BESOM_IS_SET) {
     PyErr_Format(error,
                  "this filter is a set, which cannot %s: one fingerprint may stand for several "
@@ -117,7 +147,6 @@ void *besom__py_raise_cannot(struct module_state *state, const besom_filter *f, 
                  what);
     return NULL;
   }
-  besom_stats(f, &stats);
   PyErr_Format(error, "kind \"%s\" cannot %s: besom.kinds() tells what each kind can do",
                stats.kind, what);
   return NULL;

@@ -14,6 +14,12 @@ void *besom__py_raise(struct module_state *state, besom_status status, const cha
 /* NOT_FOUND: the KeyError of this key. Other statuses: as besom__py_raise, and names the key. */
 void *besom__py_raise_for_key(struct module_state *state, besom_status status, PyObject *key);
 
+/* As besom__py_raise_for_key; INVALID names the range of the argument. what: as below. */
+void *besom__py_raise_call(struct module_state *state, besom_status status, PyObject *key,
+                           const char *what);
+
+#define CANNOT_ADD "add keys"
+
 /*
  * The filter does not have an operation: `what` completes "cannot". A set names the other mode. f
  * must not be in use by another thread.

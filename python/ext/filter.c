@@ -94,7 +94,8 @@ static PyObject *filter_set_domains(PyObject *object, PyObject *labels) {
   if (!besom__py_convert_u64(labels, &n) || lock_write_now(&self->lock)) return NULL;
   besom_status status = besom_set_domains(self->f, n < 128 ? (unsigned)n : 128, 0);
   if (status == BESOM_OK) Py_RETURN_NONE;
-  return besom__py_raise(self->state, status, NULL);
+  const char *range = "labels is 0 to 127, and the kind of the filter hashes whole keys";
+  return besom__py_raise(self->state, status, status == BESOM_INVALID ? range : NULL);
 }
 
 /* What a call with one key does while nothing else is inside. */
@@ -114,7 +115,7 @@ static PyObject *raise_for(struct filter *self, besom_status status, PyObject *k
                            const char *what) {
   if (PyErr_Occurred() || (status == BESOM_UNSUPPORTED && lock_read_now(&self->lock))) return NULL;
   if (status == BESOM_UNSUPPORTED) return besom__py_raise_cannot(self->state, self->f, what);
-  return besom__py_raise_for_key(self->state, status, key);
+  return besom__py_raise_call(self->state, status, key, what);
 }
 
 static PyObject *change_or_raise(PyObject *object, PyObject *key, key_call call, const char *what) {
@@ -125,7 +126,7 @@ static PyObject *change_or_raise(PyObject *object, PyObject *key, key_call call,
 }
 
 static PyObject *filter_add(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  if (n == 1) return change_or_raise(self, args[0], besom_insert, "add keys");
+  if (n == 1) return change_or_raise(self, args[0], besom_insert, CANNOT_ADD);
   if (n != 2) {
     PyErr_Format(PyExc_TypeError, "add() takes a key and at most a count (%zd given)", n);
     return NULL;

@@ -181,6 +181,8 @@ PyObject *besom__py_filter_patch(PyObject *object, PyObject *data) {
     Py_END_ALLOW_THREADS besom__py_lock_leave_read(&self->lock);
   }
   PyBuffer_Release(&view);
+  if (status == BESOM_CORRUPT && !PyErr_Occurred())
+    return besom__py_raise(self->state, status, "not a patch of Filter.diff, or damaged");
   return wrap(self, status, patched);
 }
 
@@ -220,7 +222,11 @@ PyObject *besom__py_filter_resize(PyObject *object, PyObject *slots_object) {
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status = besom_resize(self->f, slots, NULL);
   Py_END_ALLOW_THREADS besom__py_lock_leave_write(&self->lock);
-  return status == BESOM_OK ? Py_NewRef(Py_None) : besom__py_raise(self->state, status, NULL);
+  if (status == BESOM_OK) return Py_NewRef(Py_None);
+  if (status != BESOM_INVALID) return besom__py_raise(self->state, status, NULL);
+  PyErr_Format(self->state->errors[status], "slots is %R: stats().slots is what the filter has now",
+               slots_object);
+  return NULL;
 }
 
 static besom_status rekey(struct filter *self, struct key_array *yes, struct key_array *no,

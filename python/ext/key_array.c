@@ -172,8 +172,7 @@ static void use_numbers(struct key_array *array, size_t n) {
   array->numbers = out;
 }
 
-/* The message begins with the number of the element. */
-static int name_element(size_t i) {
+int besom__py_name_element(size_t i) {
   if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_OverflowError))
     return -1;
   PyObject *type, *value, *traceback;
@@ -198,7 +197,7 @@ static int convert_block(struct key_array *array, PyObject **objects, size_t at,
     if (array->validity && !key_array_has(array, array->base + at + i))
       convert_missing(array, at + i, n_numbers);
     else if (convert_object(array, objects[i], at + i, n_numbers))
-      return name_element(array->base + at + i);
+      return besom__py_name_element(array->base + at + i);
   }
   return 0;
 }

@@ -72,6 +72,9 @@ int besom__py_key_array_convert(struct key_array *array, size_t from, size_t *n)
  */
 bool besom__py_key_array_is_flat(PyObject *object);
 
+/* The message of the exception that is set begins with the number of the element. Returns -1. */
+int besom__py_name_element(size_t i);
+
 /* Key i, for messages: an int, a str or bytes. A new reference; NULL with an exception. */
 PyObject *besom__py_key_array_name(const struct key_array *array, size_t i);
 

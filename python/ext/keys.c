@@ -19,7 +19,8 @@ static int number_of_int(PyObject *number, uint64_t *out) {
     if (*out != UINT64_MAX || !PyErr_Occurred()) return 0;
     PyErr_Clear();
   }
-  PyErr_SetString(PyExc_OverflowError, "an integer key is from -2**63 to 2**64 - 1");
+  PyErr_Format(PyExc_OverflowError, "%R is no key: an integer key is from -2**63 to 2**64 - 1",
+               number);
   return -1;
 }
 

@@ -13,11 +13,12 @@
 
 enum { SOME = 32, PART = 4096, TURN = 1 << 20 };
 
+#define PAIRS "keep pairs, or not remove them"
+
 static PyObject *raise_of_pair(struct filter *self, besom_status status, PyObject *key) {
   if (PyErr_Occurred() || (status == BESOM_UNSUPPORTED && lock_read_now(&self->lock))) return NULL;
-  if (status == BESOM_UNSUPPORTED)
-    return besom__py_raise_cannot(self->state, self->f, "keep pairs, or not remove them");
-  return key ? besom__py_raise_for_key(self->state, status, key)
+  if (status == BESOM_UNSUPPORTED) return besom__py_raise_cannot(self->state, self->f, PAIRS);
+  return key ? besom__py_raise_call(self->state, status, key, PAIRS)
              : besom__py_raise(self->state, status, NULL);
 }
 

@@ -87,6 +87,7 @@ static int find_weight(struct python_source *source, PyObject *object, uint64_t 
 
 /* Converts up to CHUNK keys. -1: an exception is set, and the keys before it are dropped. */
 static int fill_chunk(struct python_source *source) {
+  source->before += source->n;
   clear_chunk(source);
   if (PyErr_CheckSignals()) return -1;
   PyObject *object;
@@ -94,6 +95,7 @@ static int fill_chunk(struct python_source *source) {
     size_t i = source->n;
     if (find_weight(source, object, &source->weight[i]) ||
         besom__py_key(object, &source->chunk[i])) {
+      besom__py_name_element(source->before + i);
       Py_DECREF(object);
       return -1;
     }
@@ -121,6 +123,7 @@ static besom_status source_rewind(void *ctx) {
   struct python_source *source = ctx;
   enter_python(source->call);
   clear_chunk(source);
+  source->before = 0;
   PyObject *iterator = PyObject_GetIter(source->origin);
   if (iterator) {
     Py_DECREF(source->iterator);

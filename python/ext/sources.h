@@ -47,6 +47,7 @@ struct python_source {
   struct array_source from_array;
   PyObject *origin, *iterator; /* else */
   PyObject *weights;           /* of a mapping from keys to weights: it; else NULL */
+  size_t before;               /* the keys of earlier chunks */
   size_t at, n;
   struct key chunk[CHUNK];
   PyObject *objects[CHUNK];

@@ -37,6 +37,40 @@ def test_invalid():
         besom.Filter(capacity=10, seed=b"short")
 
 
+def test_numbers_out_of_range_are_named_with_their_range():
+    values = besom.Filter(100, value_bits=3, removable=True)
+    values.add("ann")
+    pairs = besom.Map(10, value_bits=3)
+    copies = besom.Filter(100, removable=True)
+    full = besom.build(range(1000))
+    for call, text in (
+        (lambda: copies.add("ann", 0), r"key 'ann'\): a count is at least 1"),
+        (lambda: values.set_value("ann", 8), r"key 'ann'\): a value is below 2\*\*value_bits"),
+        (lambda: copies.get_value("ann"), "value_bits, which is an argument of besom.Filter"),
+        (lambda: pairs.add("ann", 8), r"key 'ann'\): a value is below 2\*\*value_bits"),
+        (lambda: full.resize(5), r"slots is 5: stats\(\).slots"),
+        (lambda: full.set_domains(128), "labels is 0 to 127"),
+    ):
+        with pytest.raises(besom.InvalidError, match=text):
+            call()
+    for key in (2**64, -(2**63) - 1):
+        with pytest.raises(OverflowError, match=f"^{key} is no key: an integer key is from"):
+            copies.add(key)
+        with pytest.raises(OverflowError, match=f"^element 1: {key} is no key"):
+            copies.add_many([1, key])
+
+
+def test_a_build_names_the_element_that_is_no_key():
+    many = list(range(2000)) + [None]
+    for keys in (many, iter(many), tuple(many)):
+        with pytest.raises(TypeError, match="^element 2000: a key is"):
+            besom.build(keys)
+    with pytest.raises(TypeError, match="^element 1: a key is"):
+        besom.build(["a"], no=["b", 1.5])
+    with pytest.raises(TypeError, match="^element 0: a key is"):
+        besom.build([None], capacity=10)
+
+
 def test_unknown_kind():
     with pytest.raises(besom.UnknownKindError):
         besom.Filter("bloon", 100)
@@ -56,6 +90,10 @@ def test_unsupported():
         f.remove("a")
     with pytest.raises(besom.UnsupportedError, match="besom.build"):
         besom.Filter("fuse", 100)
+    static = besom.build(["a"], no=["b"])  # a set, but that is not why it takes no keys
+    for call in (lambda: static.add("c"), lambda: static.add_many(["c"])):
+        with pytest.raises(besom.UnsupportedError, match='"yesno" is static.*: besom.build$'):
+            call()
 
 
 def test_full():
@@ -72,7 +110,7 @@ def test_full():
     assert caught.value.done == len(copies) >= 100
     with pytest.raises(besom.FullError, match="key 'one more'"):
         copies.add("one more", 2**40)
-    with pytest.raises(besom.FullError):
+    with pytest.raises(besom.FullError, match="pass a larger capacity, or leave it out"):
         besom.build(range(10000), capacity=100)
 
 
@@ -112,6 +150,8 @@ def test_corrupt_and_newer_version(tmp_path):
                 raised.add(type(error))
             data[i] = old
     assert raised == {besom.CorruptError, besom.NewerVersionError}
+    with pytest.raises(besom.CorruptError, match="not a patch of Filter.diff"):
+        besom.Filter(capacity=10).patch(b"x")
 
 
 def test_os_errors(tmp_path):

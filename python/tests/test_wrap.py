@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import re
 import threading
 
 import besom
@@ -278,3 +279,25 @@ def test_threads_and_event_loops_share_a_guard():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_what_is_no_filter_and_no_function_is_refused_at_once():
+    for no_filter in (5, ["a"], {"a"}):
+        with pytest.raises(TypeError, match="filter is a besom.Filter, not"):
+            besom.Guard.wrap({}.get, filter=no_filter)
+    with pytest.raises(TypeError, match="a function is decorated, not int"):
+        besom.guarded(keys=["a"])(5)
+
+
+def test_repr_shows_the_lookup_and_the_fill():
+    def find(name):
+        return None
+
+    guard = besom.Guard.wrap(find, keys=["a"])
+    guard.get("a"), guard.get("b")
+    assert re.fullmatch(
+        r"<besom.LookupGuard over .*find: 2 queries, 1 lookups, <besom.Filter aqf, removable: .*>>",
+        repr(guard),
+    )
+    large = {str(i): i for i in range(10000)}
+    assert "over dict:" in repr(besom.Guard.wrap(large))

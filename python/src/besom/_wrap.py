@@ -143,6 +143,8 @@ class _Lookup:
             filter = self._build(config)
         elif config:
             raise TypeError("pass a filter or what to build it of, not both")
+        elif not isinstance(filter, Filter):
+            raise TypeError(f"filter is a besom.Filter, not {type(filter).__name__}")
         self.filter = filter
         self._lock = threading.Lock()
         self._changes = threading.RLock()
@@ -254,6 +256,14 @@ class _Lookup:
         """The statistics, as a dataclass."""
         with self._lock:
             return dataclasses.replace(self._stats)
+
+    def __repr__(self):
+        stats = self.stats()
+        lookup = getattr(self._lookup, "__qualname__", type(self._lookup).__qualname__)
+        return (
+            f"<besom.{type(self).__name__} over {lookup}: {stats.queries:,} queries,"
+            f" {stats.lookups:,} lookups, {self.filter!r}>"
+        )
 
 
 class LookupGuard(_Lookup, collections.abc.MutableMapping):
@@ -446,6 +456,8 @@ def guarded(keys=None, **arguments):
         _refuse_bare(keys)
 
     def decorate(function):
+        if not callable(function):
+            raise TypeError(f"a function is decorated, not {type(function).__name__}")
         guard, form = (AsyncGuard, _AsyncGuarded) if _is_async(function) else (LookupGuard, _Guarded)
         return form(lambda: guard(function, keys, **arguments), function)
 
