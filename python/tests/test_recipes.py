@@ -110,6 +110,31 @@ def test_sqlalchemy():
     assert "undone" not in guard.filter
 
 
+def test_sqlalchemy_a_query_before_the_commit_denies_no_row(tmp_path):
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    from sqlalchemy import orm
+    from sqlalchemy_guard import guard_rows
+
+    Base = orm.declarative_base()
+
+    class User(Base):
+        __tablename__ = "users"
+        name = sqlalchemy.Column(sqlalchemy.String, primary_key=True)
+
+    engine = sqlalchemy.create_engine(f"sqlite:///{tmp_path}/users.db")
+    Base.metadata.create_all(engine)
+    sessions = orm.sessionmaker(engine, future=True)
+    guard = guard_rows(sessions, User, "name")
+    with sessions() as session:
+        for name in ("ann", "bob"):
+            session.add(User(name=name))
+            session.flush()
+            assert guard(name) is None
+        session.commit()
+    assert guard("ann").name == "ann" and guard("bob").name == "bob"
+    engine.dispose()
+
+
 class Service(http.server.BaseHTTPRequestHandler):
     answers: dict = {}
     paths: list = []

@@ -98,6 +98,26 @@ def test_a_stream_of_unknown_length_is_not_copied():
     assert most < 30_000 and guard.filter.contains_many([str(i) for i in range(100_000)]).all()
 
 
+@pytest.mark.parametrize("kind", ["aqf", "cf", "bloom"])
+def test_no_key_is_denied_after_others_were_invalidated_and_discarded(kind):
+    table = {f"member {i}": i for i in range(300)}
+    members = dict(table)
+    removable = kind != "bloom"
+    guard = besom.Guard.wrap(
+        table.get, keys=list(table), kind=kind, fpr=0.2, capacity=600, removable=removable
+    )
+    for i in range(300):
+        name = f"guest {i}"
+        table[name] = i
+        for _ in range(1 + i % 20):
+            guard.invalidate(name)
+        assert guard[name] == i
+        del table[name]
+        guard.discard(name)
+        assert guard.get(name) is None
+    assert all(guard.get(name) == value for name, value in members.items())
+
+
 def test_invalidate():
     table = {}
     guard = besom.Guard.wrap(table.get, keys=[], fpr=0.2)

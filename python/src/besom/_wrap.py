@@ -14,6 +14,7 @@ from ._filter import Filter, build
 
 _ABSENT = object()
 _CHUNK = 10_000  # keys of a stream that are held in memory at once
+_INVALIDATED = 10_000  # keys of which it is known that they have a copy in the filter
 
 _FALSE = (
     "the lookup returned False for {!r}. If that means absent, pass absent=False, or absent= a"
@@ -149,6 +150,7 @@ class _Lookup:
         self._lock = threading.Lock()
         self._changes = threading.RLock()
         self._inside = {}
+        self._invalidated = {}  # in the order of their copies
         self._stats = LookupStats()
 
     def _build(self, config):
@@ -225,8 +227,9 @@ class _Lookup:
     def invalidate(self, key):
         """The key may be present by now: the next query for it calls the lookup.
 
-        For code that creates things and does not know whether the guard knows them. It adds nothing
-        if the filter answers yes already.
+        For code that creates things and does not know whether the guard knows them. A removable
+        filter gets a copy, even if it answers yes: that may be a false positive, and a later discard
+        would take out the fingerprint of another key. Doing it again adds nothing.
 
         >>> table = {}
         >>> guard = besom.Guard.wrap(table.get, keys=[])
@@ -236,7 +239,17 @@ class _Lookup:
         >>> guard["ann"]
         7
         """
-        self._change(key, lambda: None if key in self.filter else self.filter.add(key))
+        self._change(key, lambda: self._know(key))
+
+    def _know(self, key):
+        name = _canonical(key)
+        if name in self._invalidated and key in self.filter:
+            return
+        self.filter.add(key)
+        if self.filter.removable:
+            self._invalidated[name] = None
+        if len(self._invalidated) > _INVALIDATED:
+            del self._invalidated[next(iter(self._invalidated))]
 
     def discard(self, key):
         """Tell the filter of a key that was deleted by other means. It must have been present.
@@ -246,6 +259,7 @@ class _Lookup:
         self._change(key, lambda: self._forget(key))
 
     def _forget(self, key):
+        self._invalidated.pop(_canonical(key), None)
         if self.filter.removable:
             self.filter.discard(key)
         elif key in self.filter:
