@@ -145,6 +145,10 @@ typedef struct besom_store_statistics {
  *                worth trying again. After an error reads go on, if they can.
  * backup         copies what is committed into a directory that does not exist, durably, beside
  *                reads and changes.
+ * check_lock     for a store whose lock on the data can end while it is open, as that of a
+ *                connection: whether nobody else can have changed the data. A guard asks before it
+ *                answers from its filter alone that a key is absent. Beside reads and changes.
+ *                Errors: UNSUPPORTED (the lock lasts until close), IO (somebody may have).
  *
  * Errors of all: IO, NO_MEMORY, READ_ONLY, DISK_FULL, INVALID (a key or value that is too long for
  * it), BUSY (too many reads at once).
@@ -179,6 +183,7 @@ typedef struct besom_store_ops {
   bool (*read_only)(const besom_store *store);
   besom_status (*recover)(besom_store *store);
   besom_status (*backup)(besom_store *store, const char *directory);
+  besom_status (*check_lock)(besom_store *store);
 } besom_store_ops;
 
 /* What every store begins with. */
@@ -234,6 +239,7 @@ typedef struct besom_write {
  * read_only      as in besom_store_ops; may be NULL.
  * recover        as in besom_store_ops; may be NULL. bytes: about how much is to be written.
  * backup         as in besom_store_ops; may be NULL.
+ * check_lock     as in besom_store_ops; may be NULL: the lock lasts until close.
  * cursor         the keys that scan visits, as they are now. from and to are borrowed for the call.
  *
  * A transaction is kept in memory until commit, and then written at once. Without one each change
@@ -258,6 +264,7 @@ typedef struct besom_ordered_ops {
   bool (*read_only)(const void *db);
   besom_status (*recover)(void *db, uint64_t bytes);
   besom_status (*backup)(void *db, const char *directory);
+  besom_status (*check_lock)(void *db);
 } besom_ordered_ops;
 
 /*

@@ -83,9 +83,15 @@ static inline void lock_write(besom_guard *g) {
     g->plain = NULL;
 }
 
+/* Before the filter alone answers that a key is absent: nobody else can have put it. */
+static inline besom_status guard_check_lock(const besom_guard *g) {
+  return LIKELY(!g->lock_may_end) ? BESOM_OK : g->store->ops->check_lock(g->store);
+}
+
 /* Without a page to look at, a get must check the process. */
 static inline const besom_filter *plain_filter(const besom_guard *g) {
-  bool plain = !g->next.filter && !g->filter_stale && !g->read_only && g->process.page;
+  bool plain = !g->next.filter && !g->filter_stale && !g->read_only && !g->lock_may_end &&
+               g->process.page;
   return plain ? g->current.filter : NULL;
 }
 

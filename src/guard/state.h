@@ -184,6 +184,7 @@ struct besom_guard {
   besom_durability durability;
   bool transactional; /* the store has all operations from begin on */
   bool savepoints;    /* and savepoints */
+  bool lock_may_end;  /* the store's lock can end while it is open */
 
   double grow_at, rekey_at;
   uint64_t step_items, step_ns;

@@ -17,15 +17,21 @@ typedef struct subject {
   besom_guard *guard;
   besom_layout layout;
   const char *prefix;
+  bool threads;
+  double fpr; /* 0: 0.05 */
   uint64_t values[KEYS]; /* 0: absent */
 } subject;
 
 static void open_subject(subject *s) {
   besom_store *store = NULL;
   static const uint8_t seed[16] = "of every run";
-  besom_config filter = {.kind = "aqf", .capacity = 20, .fpr = 0.05, .seed = seed};
-  besom_guard_config config = {
-      .filter = &filter, .layout = s->layout, .step_items = 5, .step_ns = UINT64_MAX};
+  besom_config filter = {
+      .kind = "aqf", .capacity = 20, .fpr = s->fpr ? s->fpr : 0.05, .seed = seed};
+  besom_guard_config config = {.filter = &filter,
+                               .layout = s->layout,
+                               .threads = s->threads,
+                               .step_items = 5,
+                               .step_ns = UINT64_MAX};
   assert_int_equal(besom_store_redis(redis_server_address(), s->prefix, NULL, NULL, &store),
                    BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &s->guard), BESOM_OK);
@@ -178,6 +184,71 @@ static void vanished_data_are_noticed(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ a lock that ends */
+
+/* All calls that can answer from the filter alone. */
+static void assert_absent(subject *s, size_t from, size_t to, besom_status expected) {
+  for (size_t k = from; k < to; k++) {
+    uint64_t key = key_u64(MEMBERS, k), found = 0;
+    besom_bytes bytes = {&key, sizeof key};
+    assert_int_equal(besom_guard_get_u64(s->guard, key, NULL), expected);
+    assert_int_equal(besom_guard_get(s->guard, &key, 7, NULL), expected);
+    assert_int_equal(besom_guard_delete_u64(s->guard, key), expected);
+    assert_int_equal(besom_guard_get_many(s->guard, &bytes, 1, NULL, &found),
+                     expected == BESOM_NOT_FOUND ? BESOM_OK : expected);
+    assert_false(found);
+  }
+}
+
+/* A server closes connections that are idle, as that of a guard whose filter denies all keys. */
+static void a_key_of_the_next_owner_is_not_denied(void **state) {
+  (void)state;
+  for (int threads = 0; threads < 2; threads++) {
+    subject first = {.prefix = "owner:", .threads = threads}, next = first;
+    open_subject(&first);
+    for (size_t k = 2; k < 15; k++) assert_change(&first, k, k);
+    assert_absent(&first, 40, 60, BESOM_NOT_FOUND);
+    redis_server_run("CLIENT KILL TYPE normal");
+    open_subject(&next);
+    for (size_t k = 40; k < 60; k++) assert_change(&next, k, k);
+    assert_absent(&first, 40, 60, BESOM_IO);
+    assert_int_equal(change(&first, 70, 1), BESOM_IO);
+    besom_guard_close(first.guard);
+    assert_change(&next, 71, 1);
+    assert_int_equal(besom_guard_close(next.guard), BESOM_OK);
+    redis_server_run("FLUSHALL");
+  }
+}
+
+static void an_idle_connection_is_replaced_before_somebody_else_opens(void **state) {
+  (void)state;
+  besom_store *second = NULL;
+  subject s = {.prefix = "idle:"};
+  open_subject(&s);
+  for (size_t k = 2; k < 15; k++) assert_change(&s, k, k);
+  redis_server_run("CLIENT KILL TYPE normal");
+  assert_absent(&s, 40, 41, BESOM_NOT_FOUND);
+  assert_int_equal(besom_store_redis(redis_server_address(), s.prefix, NULL, NULL, &second),
+                   BESOM_LOCKED);
+  assert_change(&s, 50, 1);
+  assert_int_equal(besom_guard_close(s.guard), BESOM_OK);
+}
+
+/* A server that was emptied has no lock either: then the connection tells nothing. */
+static void some_denials_ask_the_server(void **state) {
+  (void)state;
+  subject s = {.prefix = "emptied:", .fpr = 1e-7};
+  open_subject(&s);
+  for (size_t k = 2; k < 15; k++) assert_change(&s, k, k);
+  redis_server_run("FLUSHALL");
+  besom_status status = BESOM_NOT_FOUND;
+  for (unsigned i = 0; i < 2000 && status == BESOM_NOT_FOUND; i++)
+    status = besom_guard_get_u64(s.guard, key_u64(NEGATIVES, i), NULL);
+  assert_int_equal(status, BESOM_IO);
+  assert_int_equal(besom_guard_get_u64(s.guard, key_u64(NEGATIVES, 0), NULL), BESOM_IO);
+  besom_guard_close(s.guard);
+}
+
 /* ------------------------------------------------------------------ backup and restore */
 
 /* A snapshot while the program runs. The program that runs on is told, and the next open has the
@@ -227,6 +298,9 @@ static void a_server_that_may_evict_is_told_of(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(vanished_data_are_noticed),
+      cmocka_unit_test(a_key_of_the_next_owner_is_not_denied),
+      cmocka_unit_test(an_idle_connection_is_replaced_before_somebody_else_opens),
+      cmocka_unit_test(some_denials_ask_the_server),
       cmocka_unit_test(a_server_that_may_evict_is_told_of),
       cmocka_unit_test(a_restored_snapshot_has_the_state_of_its_moment),
       cmocka_unit_test(a_server_is_a_store),

@@ -207,6 +207,8 @@ static besom_status lookup_answer(struct lookup *l) {
 
 /* The filter answered no, or the key is known to be absent. */
 static besom_status deny(besom_guard *g) {
+  besom_status status = guard_check_lock(g);
+  if (UNLIKELY(status != BESOM_OK)) return status;
   count_absent(g);
   return BESOM_NOT_FOUND;
 }

@@ -148,6 +148,8 @@ static besom_status get_together(struct chunk *c, besom_guard *g, besom_bytes *v
   if (status != BESOM_OK) return status;
   ask_filters(c, g);
   list_maybe(c, g->layout == BESOM_LAYOUT_SPLIT);
+  if (c->visits < c->n) status = guard_check_lock(g);
+  if (status != BESOM_OK) return status;
   besom__count_absent(g, c->n - c->visits);
   return read_maybe(c, g, values);
 }

@@ -149,6 +149,8 @@ static void guard_copy_config(besom_guard *g, const besom_guard_config *config,
   g->savepoints =
       g->transactional && HAS_OP(store->ops, undo_to_savepoint) && store->ops->set_savepoint;
   g->read_only = HAS_OP(store->ops, read_only) && store->ops->read_only(store);
+  g->lock_may_end =
+      HAS_OP(store->ops, check_lock) && store->ops->check_lock(store) != BESOM_UNSUPPORTED;
   g->step_items = config->step_items ? config->step_items : DEFAULT_STEP;
   g->step_ns = config->step_ns ? config->step_ns : DEFAULT_STEP_NS;
   g->max_filter_bytes = config->max_filter_bytes;

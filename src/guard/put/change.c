@@ -245,7 +245,7 @@ besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key) {
   besom_status status = besom__guard_ready_to_change(g);
   if (status != BESOM_OK) return status;
   besom__lookup_begin(&l, g, key);
-  status = find_to_delete(&l, &old);
+  status = l.maybe ? find_to_delete(&l, &old) : guard_check_lock(g);
   if (status == BESOM_OK) status = l.found ? delete_found(g, &l) : BESOM_NOT_FOUND;
   besom__lookup_end(&l);
   besom_guard_release(g, &old);

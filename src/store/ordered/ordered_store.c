@@ -366,6 +366,11 @@ static besom_status ordered_backup(besom_store *head, const char *directory) {
   return data->ops.backup ? data->ops.backup(data->db, directory) : BESOM_UNSUPPORTED;
 }
 
+static besom_status ordered_check_lock(besom_store *head) {
+  const struct overlay *data = &self(head)->data;
+  return data->ops.check_lock ? data->ops.check_lock(data->db) : BESOM_UNSUPPORTED;
+}
+
 static void ordered_close(besom_store *head) {
   struct ordered_store *store = self(head);
   besom__overlay_clear(&store->data);
@@ -400,6 +405,7 @@ static const besom_store_ops ordered_ops = {
     .read_only = ordered_read_only,
     .recover = ordered_recover,
     .backup = ordered_backup,
+    .check_lock = ordered_check_lock,
 };
 
 static besom_status check_marker(void *ctx, const besom_record *found) {

@@ -17,14 +17,21 @@
  * Data that vanish: a server can be emptied, or evict keys. Each write counts the keys that must
  * exist, and compares the counter that it increments. A read that finds nothing does the same: for
  * a guard it is a rare false positive.
+ *
+ * The lock ends when the server closes the connection, which it may do because it was idle. So a
+ * guard has the connection checked before its filter alone answers (check_lock): by a duplicate of
+ * its descriptor, so that this need not wait for calls of other threads.
  */
-#define _GNU_SOURCE /* getentropy, sigtimedwait */
+#define _GNU_SOURCE /* dup3, getentropy, POLLRDHUP, sigtimedwait */
+#include <fcntl.h>
 #include <hiredis/hiredis.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,13 +44,14 @@ enum {
   RUN = 64,               /* changes per command */
   FIRST_CHUNK = 16,       /* records per round trip of a scan: lists are short, */
   CHUNK = 512,            /* scans are long */
-  CHECKED_READ = 1024,    /* the n-th read checks that the data are there */
+  CHECKED_READ = 1024,    /* the n-th read, or check, looks whether the data are there */
 };
 
 struct redis_database {
   besom_allocator allocator;
   pthread_mutex_t mutex; /* one call at a time uses the connection */
   redisContext *link;    /* NULL: not connected */
+  int watched;           /* a duplicate of its descriptor, always open after the first connection */
   struct timeval timeout;
   char name[NAME_SIZE];  /* in the lock */
   char tried[NAME_SIZE]; /* if not "", the lock may have this name instead */
@@ -53,6 +61,7 @@ struct redis_database {
   bool lost;
   bool may_evict; /* the server's configuration allows it */
   uint64_t reads;
+  uint64_t checks; /* atomic */
   const char *host, *password; /* host: a socket's path if port is 0; password may be NULL */
   int port;
   const char *values_key, *index_key, *number_key, *lock_key; /* in text */
@@ -97,9 +106,25 @@ static long long redis_number_of(redisReply *reply) {
   return number;
 }
 
+/* The duplicate would keep the connection open. */
 static void disconnect(struct redis_database *redis) {
-  if (redis->link) redisFree(redis->link);
+  if (!redis->link) return;
+  shutdown(redis->link->fd, SHUT_RDWR);
+  redisFree(redis->link);
   redis->link = NULL;
+}
+
+/* False: no descriptor is left. */
+static bool watch(struct redis_database *redis, const redisContext *link) {
+  if (redis->watched >= 0) return dup3(link->fd, redis->watched, O_CLOEXEC) >= 0;
+  redis->watched = fcntl(link->fd, F_DUPFD_CLOEXEC, 0);
+  return redis->watched >= 0;
+}
+
+/* Whether one of the two sides has closed the connection. */
+static bool is_hung_up(int descriptor) {
+  struct pollfd poll_for = {.fd = descriptor, .events = POLLRDHUP};
+  return poll(&poll_for, 1, 0) > 0;
 }
 
 /* ------------------------------------------------------------------ the lock */
@@ -233,13 +258,16 @@ static besom_status redis_check_number(struct redis_database *redis, redisContex
 /* Whether the keys with data, and the lock, are there. An empty store has none. Errors: IO. */
 static besom_status check_present(struct redis_database *redis) {
   if (!redis->link || !redis->commit_number) return redis->lost ? BESOM_IO : BESOM_OK;
-  besom_status status = redis_check_number(redis, redis->link);
-  if (status != BESOM_OK) return BESOM_IO;
-  redisReply *reply =
-      redisCommand(redis->link, "EXISTS %s %s", redis->values_key, redis->index_key);
-  long long keys = redis_number_of(reply);
-  redis->lost |= keys >= 0 && keys != 2;
-  return keys == 2 ? BESOM_OK : BESOM_IO;
+  bool present = redis_check_number(redis, redis->link) == BESOM_OK;
+  if (present) {
+    redisReply *reply =
+        redisCommand(redis->link, "EXISTS %s %s", redis->values_key, redis->index_key);
+    long long keys = redis_number_of(reply);
+    redis->lost |= keys >= 0 && keys != 2;
+    present = keys == 2;
+  }
+  if (redis->lost) disconnect(redis); /* for redis_check_lock */
+  return present ? BESOM_OK : BESOM_IO;
 }
 
 /* Replaces a broken connection. */
@@ -252,6 +280,7 @@ static besom_status reconnect(struct redis_database *redis) {
   if (status != BESOM_OK) return status;
   status = rename_lock(redis, link, name);
   if (status == BESOM_OK) status = redis_check_number(redis, link);
+  if (status == BESOM_OK && !watch(redis, link)) status = BESOM_IO;
   if (status == BESOM_OK)
     redis->link = link;
   else
@@ -536,6 +565,20 @@ static besom_status redis_sync(void *db) {
   return status;
 }
 
+/* A new connection has the lock again, if nobody else has taken it or written meanwhile. */
+static besom_status redis_check_lock(void *db) {
+  struct redis_database *redis = db;
+  bool look = __atomic_add_fetch(&redis->checks, 1, __ATOMIC_RELAXED) % CHECKED_READ == 0;
+  if (!look && !is_hung_up(redis->watched)) return BESOM_OK;
+  struct call_scope scope;
+  begin_call(&scope, redis);
+  bool connected = redis->link && !is_hung_up(redis->watched);
+  besom_status status = connected ? BESOM_OK : reconnect(redis);
+  if (status == BESOM_OK && look) status = check_present(redis);
+  end_call(&scope);
+  return status;
+}
+
 static besom_status redis_commit_number(void *db, uint64_t *number) {
   *number = ((struct redis_database *)db)->commit_number;
   return BESOM_OK;
@@ -545,6 +588,7 @@ static besom_status redis_commit_number(void *db, uint64_t *number) {
 
 static void database_free(struct redis_database *redis) {
   disconnect(redis);
+  if (redis->watched >= 0) close(redis->watched);
   pthread_mutex_destroy(&redis->mutex);
   besom_allocator allocator = redis->allocator;
   allocator.release(allocator.ctx, redis, redis->size);
@@ -567,6 +611,7 @@ static const besom_ordered_ops redis_ops = {
     .sync = redis_sync,
     .commit_number = redis_commit_number,
     .close = redis_close,
+    .check_lock = redis_check_lock,
 };
 
 /* Writes a string of two parts at *at and returns it. Advances *at. */
@@ -607,6 +652,7 @@ static struct redis_database *redis_database_new(const char *address, const char
   if (!redis) return NULL;
   redis->allocator = *allocator;
   redis->size = size;
+  redis->watched = -1;
   pthread_mutex_init(&redis->mutex, NULL);
   uint32_t timeout = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT;
   redis->timeout = (struct timeval){timeout / 1000, timeout % 1000 * 1000};
@@ -641,6 +687,7 @@ static besom_status redis_open_database(struct redis_database *redis, const char
   besom_status status = open_link(redis, redis->name, &link, reason);
   if (status != BESOM_OK) return status;
   redis->link = link;
+  if (!watch(redis, link)) return redis_fail(BESOM_IO, reason, "too many files are open");
   status = redis_take_lock(redis, link);
   if (status == BESOM_LOCKED) return redis_fail(status, reason, "the store is open already");
   if (status == BESOM_DISK_FULL)
