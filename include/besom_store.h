@@ -127,7 +127,8 @@ typedef struct besom_store_statistics {
  * table_put, table_get, table_remove, table_scan
  *                the tables. Errors: NOT_FOUND (get, remove). scan visits keys >= from and < to in
  *                byte order; data NULL means no bound. Keys have 0 to 64 KiB.
- * directory      a directory of the store's own for the guard's checkpoint; NULL if it has none.
+ * directory      a directory of the store's own for the guard's checkpoint; NULL if it has none. It
+ *                may be named by a descriptor of the store, and is valid until close.
  * set_savepoint  within a transaction: a state to return to. Replaces the one before. Errors:
  *                INVALID (no transaction is open).
  * undo_to_savepoint

@@ -208,6 +208,37 @@ static void a_change_of_the_working_directory_does_not_matter(void **state) {
   for_each_database(moved_away);
 }
 
+/* A backup is put in the place of a directory that is open. Each of the two stays what it is. */
+static void renamed(opener open_store, const char *path, const char *other, besom_layout layout) {
+  besom_guard *g = open_guard(open_store, path, layout);
+  put_range(g, 0, 50);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  shell("cp -r '%s' '%s'", path, other);
+  g = open_guard(open_store, path, layout);
+  put_range(g, 50, 80);
+  assert_int_equal(besom_guard_sync(g), BESOM_OK);
+  shell("mv '%s' '%s.moved'", path, path);
+  shell("mv '%s' '%s'", other, path);
+  put_range(g, 80, 120);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  g = open_guard(open_store, path, layout);
+  assert_false(was_rebuilt(g));
+  assert_range(g, 50, 120);
+  put_range(g, 50, 60);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  shell("rm -r '%s'%s", path, "");
+  shell("mv '%s.moved' '%s'", path, path);
+  g = open_guard(open_store, path, layout);
+  assert_false(was_rebuilt(g));
+  assert_range(g, 120, 150);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+}
+
+static void a_directory_that_is_renamed_stays_open(void **state) {
+  (void)state;
+  for_each_database(renamed);
+}
+
 /* Somebody has removed all lock files: the lock on the directory is left. */
 static void unlocked(opener open_store, const char *path, const char *other, besom_layout layout) {
   besom_store *second = NULL;
@@ -329,6 +360,7 @@ int main(void) {
       cmocka_unit_test(a_backup_is_the_state_of_its_moment),
       cmocka_unit_test(a_child_of_fork_changes_nothing),
       cmocka_unit_test(a_change_of_the_working_directory_does_not_matter),
+      cmocka_unit_test(a_directory_that_is_renamed_stays_open),
       cmocka_unit_test(a_removed_lock_file_lets_no_second_writer_in),
       cmocka_unit_test(open_says_why),
 #ifdef BESOM_TEST_LMDB

@@ -18,7 +18,7 @@ typedef struct subject {
   besom_layout layout;
   const char *prefix;
   bool threads;
-  double fpr; /* 0: 0.05 */
+  double fpr;            /* 0: 0.05 */
   uint64_t values[KEYS]; /* 0: absent */
 } subject;
 

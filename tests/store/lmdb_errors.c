@@ -495,11 +495,15 @@ static besom_status open_over(const uint8_t *bytes, size_t len) {
   return status;
 }
 
-/* LMDB writes two pages when it creates its file. A process may be killed before both are there. */
+/* LMDB writes two pages when it creates its file, which differ in their numbers. A process may be
+   killed before both are there. If one of them knows of further pages, these are lost. */
 static void a_file_that_was_not_finished_is_begun_anew(void **state) {
   (void)state;
   uint8_t *bytes = first_pages(), *zeros = calloc(2, PAGE);
   static const size_t lengths[] = {1, 100, PAGE - 1, PAGE, PAGE + 1, PAGE + 100, 2 * PAGE - 1};
+  assert_int_equal(open_over(bytes, PAGE + 200), BESOM_CORRUPT);
+  memcpy(bytes + PAGE, bytes, PAGE);
+  memcpy(bytes + PAGE, &(uint64_t){1}, 8);
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
     assert_int_equal(open_over(bytes, lengths[i]), BESOM_OK);
     assert_int_equal(open_over(zeros, lengths[i]), BESOM_OK);

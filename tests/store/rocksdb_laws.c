@@ -71,7 +71,7 @@ static void all_options_can_be_used(subject *s) {
   assert_int_equal(besom_store_rocksdb(s->at.text, &options, NULL, &store), BESOM_NO_MEMORY);
   memory.fail_at = 0;
   assert_int_equal(besom_store_rocksdb(s->at.text, &options, NULL, &store), BESOM_OK);
-  assert_string_equal(store->ops->directory(store), s->at.text);
+  assert_is_directory(store, s->at.text);
   const besom_record record = {{"k", 1}, {NULL, 0}};
   unsigned shown = 0;
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,13 @@ besom_store *subject_open(subject *s) {
   assert_int_equal(s->open(s, &store), BESOM_OK);
   assert_non_null(store);
   return store;
+}
+
+void assert_is_directory(const besom_store *store, const char *path) {
+  struct stat own, named;
+  assert_int_equal(stat(store->ops->directory(store), &own), 0);
+  assert_int_equal(stat(path, &named), 0);
+  assert_true(own.st_dev == named.st_dev && own.st_ino == named.st_ino);
 }
 
 /* ------------------------------------------------------------------ child processes */

@@ -37,6 +37,9 @@ void subject_tear_down(subject *s);
 
 besom_store *subject_open(subject *s); /* fails the test if it cannot */
 
+/* The directory of the store is the one at this path. */
+void assert_is_directory(const besom_store *store, const char *path);
+
 /* Starts this program with --child (main.c), the subject's name and location. Returns its process
    id. */
 int child_start(const subject *s, const char *what, int output);

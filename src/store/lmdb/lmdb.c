@@ -476,6 +476,7 @@ static besom_status lmdb_take_lock(struct lmdb_database *lmdb, const char **reas
     return lmdb_fail(BESOM_LOCKED, reason, "the store is open already");
   if (lmdb->directory_lock < 0)
     return lmdb_fail(BESOM_IO, reason, "the directory cannot be opened");
+  store_directory_follow(lmdb->directory, lmdb->directory_lock);
   lmdb->lock = openat(lmdb->directory_lock, "besom.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   int error = errno;
   if (lmdb->lock < 0 && error == ENOSPC)
@@ -486,11 +487,14 @@ static besom_status lmdb_take_lock(struct lmdb_database *lmdb, const char **reas
   return lmdb_fail(BESOM_LOCKED, reason, "the store is open already");
 }
 
-/* Whether a page has no byte set, or is a meta page. */
+/* Whether a page has no byte set, or is a meta page that knows of no other pages. */
 static bool is_zero_or_meta(const uint8_t *page, size_t len) {
   static const uint32_t magic = 0xBEEFC0DE; /* of LMDB, after the page header */
-  enum { HEADER = 16 };
-  if (len >= HEADER + sizeof magic && memcmp(page + HEADER, &magic, sizeof magic) == 0) return true;
+  enum { HEADER = 16, LAST_PAGE = 136 };
+  uint64_t last_page = 1;
+  if (len >= LAST_PAGE + sizeof last_page) memcpy(&last_page, page + LAST_PAGE, sizeof last_page);
+  if (len >= HEADER + sizeof magic && memcmp(page + HEADER, &magic, sizeof magic) == 0)
+    return last_page <= 1;
   for (size_t i = 0; i < len; i++)
     if (page[i]) return false;
   return true;
@@ -625,8 +629,9 @@ static besom_status lmdb_open_database(struct lmdb_database *lmdb,
 
 static struct lmdb_database *lmdb_database_new(const char *directory,
                                                const besom_allocator *allocator) {
-  size_t len = strlen(directory) + 1, size = sizeof(struct lmdb_database) + len;
-  struct lmdb_database *lmdb = allocator->allocate(allocator->ctx, size);
+  struct lmdb_database *lmdb;
+  size_t len = strlen(directory) + 1, size = sizeof *lmdb + len + STORE_DIRECTORY_BYTES;
+  lmdb = allocator->allocate(allocator->ctx, size);
   if (!lmdb) return NULL;
   lmdb->allocator = *allocator;
   lmdb->lock = lmdb->directory_lock = -1;

@@ -61,7 +61,7 @@ struct redis_database {
   bool lost;
   bool may_evict; /* the server's configuration allows it */
   uint64_t reads;
-  uint64_t checks; /* atomic */
+  uint64_t checks;             /* atomic */
   const char *host, *password; /* host: a socket's path if port is 0; password may be NULL */
   int port;
   const char *values_key, *index_key, *number_key, *lock_key; /* in text */

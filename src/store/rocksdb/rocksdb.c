@@ -324,6 +324,7 @@ static besom_status rocksdb_open_database(struct rocksdb_database *rocks, const 
                                           besom_store **out) {
   char *error = NULL;
   besom_status status = store_directory_lock(rocks->directory, &rocks->lock);
+  if (status == BESOM_OK) store_directory_follow(rocks->directory, rocks->lock);
   if (status == BESOM_OK) status = besom__rocksdb_files_check(rocks->directory, why);
   if (status != BESOM_OK) return status;
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
@@ -338,11 +339,12 @@ static besom_status rocksdb_open_database(struct rocksdb_database *rocks, const 
 /* RocksDB tells why a directory cannot be made. */
 static struct rocksdb_database *rocksdb_database_new(const char *path,
                                                      const besom_allocator *allocator) {
+  struct rocksdb_database *rocks;
   char resolved[PATH_MAX];
   mkdir(path, 0755);
   const char *directory = store_directory_resolve(path, resolved);
-  size_t len = strlen(directory) + 1, size = sizeof(struct rocksdb_database) + len;
-  struct rocksdb_database *rocks = allocator->allocate(allocator->ctx, size);
+  size_t len = strlen(directory) + 1, size = sizeof *rocks + len + STORE_DIRECTORY_BYTES;
+  rocks = allocator->allocate(allocator->ctx, size);
   if (!rocks) return NULL;
   rocks->allocator = *allocator;
   rocks->lock = -1;

@@ -118,15 +118,24 @@ static void join_slashes(char *path) {
   *to = 0;
 }
 
+/* The directory that a relative name, or one by a descriptor, begins at. Advances *name. */
+static bool find_start(int at, const char **name, char *out) {
+  int used = 0;
+  out[0] = 0;
+  if (sscanf(*name, "/proc/self/fd/%d%n", &at, &used) == 1) {
+    *name += used;
+    return path_of_fd(at, out);
+  }
+  if (**name == '/') return true;
+  bool known = at == AT_FDCWD ? getcwd(out, PATH_MAX) != NULL : path_of_fd(at, out);
+  if (known) strncat(out, "/", PATH_MAX - strlen(out) - 1);
+  return known;
+}
+
 /* The absolute path of a name; false if it is not recorded. */
 static bool find_path(int at, const char *name, char *out) {
-  char directory[PATH_MAX] = "";
-  if (!recorder.log) return false;
-  if (name[0] != '/') {
-    bool known = at == AT_FDCWD ? getcwd(directory, PATH_MAX) != NULL : path_of_fd(at, directory);
-    if (!known) return false;
-    strncat(directory, "/", sizeof directory - strlen(directory) - 1);
-  }
+  char directory[PATH_MAX];
+  if (!recorder.log || !find_start(at, &name, directory)) return false;
   int len = snprintf(out, PATH_MAX, "%s%s", directory, name);
   if (len <= 0 || len >= PATH_MAX) return false;
   join_slashes(out);

@@ -205,9 +205,22 @@ static void fill_disk(world *w) {
   w->counts->full_disks++;
 }
 
+/* A copy takes the place of the directory for a while: nothing is written there, also if the store
+   is reopened meanwhile. */
+static void swap_directory(world *w) {
+  temp_path db = place(w, "a/db"), kept = place(w, "a/kept"), saved = place(w, "saved");
+  shell("mkdir -p '%s' && mv '%s' '%s' && cp -r '%s' '%s'", saved.text, db.text, kept.text,
+        saved.text, db.text);
+  for (uint64_t i = below(w, 100); i; i--) operate(w);
+  if (below(w, 2)) fill_disk(w);
+  shell("diff -r '%s' '%s' && rm -r '%s' && mv '%s' '%s'", saved.text, db.text, db.text, kept.text,
+        db.text);
+  w->counts->moves++;
+}
+
 static void event_while_open(world *w) {
   static const char *const places[] = {".", "a", "b"};
-  switch (below(w, 5)) {
+  switch (below(w, 6)) {
   case 0:
     go_to(w, places[below(w, 3)]);
     w->counts->moves++;
@@ -222,6 +235,9 @@ static void event_while_open(world *w) {
   case 3:
     demand(besom_guard_sync(w->g) == BESOM_OK);
     other_user(w);
+    break;
+  case 4:
+    swap_directory(w);
     break;
   default:
     fill_disk(w);
@@ -328,8 +344,10 @@ static void choose_file(world *w, const char *directory, char *name, size_t room
   globfree(&found);
 }
 
-/* Without a checkpoint nothing tells an empty database of LMDB from a new one. */
+/* Without a checkpoint nothing tells a database of LMDB that ends within its first meta page from a
+   new one. */
 static void truncate_copy(world *w) {
+  enum { META_BYTES = 152 };
   temp_path db = place(w, "a/db"), cut = place(w, "cut");
   char name[600];
   struct stat file;
@@ -338,7 +356,7 @@ static void truncate_copy(world *w) {
   demand(stat(name, &file) == 0);
   uint64_t size = (uint64_t)file.st_size, pages = 4096 * below(w, 4);
   uint64_t len = below(w, 4) ? below(w, size + 1) : pages % (size + 1);
-  if (w->is_lmdb && !w->has_checkpoint && len < 3 * 4096) len = size;
+  if (w->is_lmdb && !w->has_checkpoint && len < META_BYTES) len = size;
   demand(truncate(name, (off_t)len) == 0);
   int result = w->is_lmdb ? in_child(use_truncated, w) : use_truncated(w);
   demand(result == 0 || result == 1);
