@@ -36,6 +36,8 @@
  *     fingerprint of another key would be removed, and that key denied. If the application cannot
  *     know what is there, set config.keep_removed: then nothing that it tells can deny a key.
  *   - Report only keys that a read transaction did not find which began after read_point.
+ *   - Have no table whose order takes different bytes as one key (mdb_set_compare, comparators of
+ *     RocksDB): the filter would deny all spellings but the one that it was told of.
  *   A key that is told of as new twice has two copies: after one removal a fingerprint is left. It
  *   is harmless, and so is a fingerprint of a transaction that was not committed.
  *
@@ -56,8 +58,8 @@
  *     stamp, sync, rebuild                                            thread at a time
  *     filter, and what is called with it     beside queries           beside queries
  *     close                                  nothing                  nothing
- *   After a fork, only the process that opened the sidecar may use it. The child may call close,
- *   which writes nothing there.
+ *   After a fork, only the process that opened the sidecar may use it. In the child every query is
+ *   answered yes; begin, report, sync and rebuild are INVALID; and close writes nothing.
  */
 #ifndef BESOM_SIDECAR_H
 #define BESOM_SIDECAR_H

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "guard/state.h"
-#include "guard/threads/process.h"
 
 /* ------------------------------------------------------------------ helpers */
 
@@ -62,7 +61,7 @@ static inline bool in_transaction(const besom_guard *g) {
 
 /* False in a child of fork: it must not use the guard. */
 static inline bool in_own_process(const besom_guard *g) {
-  return LIKELY(g->process.page != NULL) ? *g->process.page : besom__process_has_id(&g->process);
+  return is_own_process(&g->process);
 }
 
 /* The current epoch is committed. */
@@ -90,8 +89,8 @@ static inline besom_status guard_check_lock(const besom_guard *g) {
 
 /* Without a page to look at, a get must check the process. */
 static inline const besom_filter *plain_filter(const besom_guard *g) {
-  bool plain = !g->next.filter && !g->filter_stale && !g->read_only && !g->lock_may_end &&
-               g->process.page;
+  bool plain =
+      !g->next.filter && !g->filter_stale && !g->read_only && !g->lock_may_end && g->process.page;
   return plain ? g->current.filter : NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include "besom_store.h"
 #include "core/system/memory.h"
+#include "core/system/process.h"
 #include "guard/threads/background.h"
 #include "guard/threads/lock.h"
 #include "kind.h"
@@ -107,12 +108,6 @@ struct negative_rates {
 struct offender {
   uint64_t id; /* a hash of the key that does not change when the filter is rekeyed */
   besom_offender api;
-};
-
-/* The process that a guard belongs to (process.c). */
-struct process {
-  volatile uint8_t *page; /* its first byte is 1, and 0 in a child of fork; or NULL */
-  int64_t id;
 };
 
 /* Writers that wait for one commit (shared_commit.c). */

@@ -26,11 +26,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "besom_sidecar.h"
 #include "core/byte_io.h"
 #include "core/system/memory.h"
+#include "core/system/process.h"
 
 #define SIDECAR_ID_BYTES 16
 #define RECENT_INSERTS 4096 /* a power of two */
@@ -62,7 +62,7 @@ struct besom_sidecar {
   char *path;
   size_t path_size;
   int lock_file;
-  pid_t process;
+  struct process process;
   bool displaced; /* another sidecar writes to the log or the file: the filter may lack keys */
   bool stale;     /* of a static kind: the filter lacks a key that was told of */
   bool was_stale; /* before the transaction */
@@ -124,6 +124,12 @@ static inline void sidecar_unlock(const besom_sidecar *s) {
 /* Makes room for one more. Errors: NO_MEMORY. */
 besom_status besom__digest_vector_reserve(struct digest_vector *v, const besom_allocator *a);
 void besom__digest_vector_free(struct digest_vector *v, const besom_allocator *a);
+
+/* In a child of fork other threads of the parent may have the lock, and nobody tells of keys that
+   the parent adds: there every query is answered yes, before the lock is taken. */
+static inline bool sidecar_is_foreign(const besom_sidecar *s) {
+  return UNLIKELY(!is_own_process(&s->process));
+}
 
 /* Every query is answered yes. */
 static inline bool sidecar_answers_yes(const besom_sidecar *s) {

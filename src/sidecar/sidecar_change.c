@@ -1,7 +1,6 @@
 /* Transactions of a sidecar: what the application tells before and after it commits. */
 #define _GNU_SOURCE /* pthread_rwlock */
 #include <string.h>
-#include <unistd.h>
 
 #include "core/sort.h"
 #include "sidecar/sidecar.h"
@@ -184,7 +183,7 @@ static void leave_unknown(besom_sidecar *s) {
 }
 
 besom_status besom_sidecar_begin(besom_sidecar *s) {
-  if (!s || getpid() != s->process) return BESOM_INVALID;
+  if (!s || sidecar_is_foreign(s)) return BESOM_INVALID;
   besom_status status = besom__sidecar_check_lock(s);
   if (status != BESOM_OK) return status;
   sidecar_lock(s);
@@ -230,7 +229,7 @@ besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome outcome) 
 /* ------------------------------------------------------------------ sync and rebuild */
 
 besom_status besom_sidecar_sync(besom_sidecar *s) {
-  if (!s || getpid() != s->process) return BESOM_INVALID;
+  if (!s || sidecar_is_foreign(s)) return BESOM_INVALID;
   if (s->is_open || s->is_unknown) return BESOM_BUSY;
   return sidecar_save_present(s);
 }
@@ -264,7 +263,7 @@ static uint64_t stamp_now(const besom_sidecar *s) {
 /* The new filter is saved first: with it, the file is valid for the same position of the log. */
 besom_status besom_sidecar_rebuild(besom_sidecar *s) {
   besom_filter *fresh;
-  if (!s || getpid() != s->process) return BESOM_INVALID;
+  if (!s || sidecar_is_foreign(s)) return BESOM_INVALID;
   if (s->is_open || s->is_unknown) return BESOM_BUSY;
   struct saved_numbers n = {.stamp = stamp_now(s)};
   besom_status status = besom__sidecar_check_lock(s);

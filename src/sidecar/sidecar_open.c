@@ -280,6 +280,7 @@ static void sidecar_free(besom_sidecar *s) {
   besom_allocator allocator = s->allocator;
   if (s->threads) pthread_rwlock_destroy(&s->lock);
   if (s->lock_file >= 0) close(s->lock_file);
+  besom__process_free(&s->process);
   besom_free(s->filter);
   besom__digest_vector_free(&s->inserts, &allocator);
   besom__digest_vector_free(&s->removes, &allocator);
@@ -375,7 +376,7 @@ static besom_status sidecar_attach(besom_sidecar *s, uint64_t stamp, const char 
 static besom_status sidecar_prepare(besom_sidecar *s, const besom_sidecar_config *config,
                                     size_t filter_size, const char *path, const char **reason) {
   s->lock_file = -1;
-  s->process = getpid();
+  besom__process_init(&s->process);
   s->oldest = 1;
   if (!sidecar_copy_config(s, config, filter_size))
     return sidecar_fail(
@@ -422,7 +423,7 @@ besom_status besom_sidecar_open_sized(const besom_sidecar_config *given, size_t 
 besom_status besom_sidecar_close(besom_sidecar *s) {
   besom_status status = BESOM_OK;
   if (!s) return status;
-  if (getpid() == s->process && !s->is_open && !s->is_unknown && (s->changed || s->in_use))
+  if (!sidecar_is_foreign(s) && !s->is_open && !s->is_unknown && (s->changed || s->in_use))
     status = sidecar_save_present(s);
   if (s->has_log && s->log.close) s->log.close(s->log.ctx);
   sidecar_free(s);

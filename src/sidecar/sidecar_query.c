@@ -3,7 +3,7 @@
 #include "sidecar/sidecar.h"
 
 bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t len) {
-  if (!s) return true;
+  if (!s || sidecar_is_foreign(s)) return true;
   sidecar_lock_shared(s);
   bool yes = sidecar_answers_yes(s) || besom_contains(s->filter, key, len);
   sidecar_unlock(s);
@@ -17,21 +17,25 @@ static bool is_complete_for(const besom_sidecar *s, uint64_t stamp) {
 
 bool besom_sidecar_may_contain_at(const besom_sidecar *s, const void *key, size_t len,
                                   uint64_t stamp) {
-  if (!s) return true;
+  if (!s || sidecar_is_foreign(s)) return true;
   sidecar_lock_shared(s);
   bool yes = !is_complete_for(s, stamp) || besom_contains(s->filter, key, len);
   sidecar_unlock(s);
   return yes;
 }
 
+static void answer_yes(size_t n, uint64_t *bitmap) {
+  for (size_t i = 0; i < n; i++) bitmap[i / 64] |= UINT64_C(1) << i % 64;
+}
+
 besom_status besom_sidecar_may_contain_many(const besom_sidecar *s, const besom_bytes *keys,
                                             size_t n, uint64_t *bitmap) {
   if (!s) return BESOM_INVALID;
-  sidecar_lock_shared(s);
+  bool foreign = sidecar_is_foreign(s);
+  if (!foreign) sidecar_lock_shared(s);
   besom_status status = besom_contains_many(s->filter, keys, n, bitmap);
-  if (status == BESOM_OK && sidecar_answers_yes(s))
-    for (size_t i = 0; i < n; i++) bitmap[i / 64] |= UINT64_C(1) << i % 64;
-  sidecar_unlock(s);
+  if (status == BESOM_OK && (foreign || sidecar_answers_yes(s))) answer_yes(n, bitmap);
+  if (!foreign) sidecar_unlock(s);
   return status;
 }
 
@@ -81,7 +85,7 @@ static besom_status sidecar_adapt(besom_sidecar *s, const void *key, size_t len,
 /* stamp: of the snapshot that was read, or NULL. */
 static besom_status sidecar_report(besom_sidecar *s, const void *key, size_t len, uint64_t point,
                                    const uint64_t *stamp) {
-  if (!s || (!key && len)) return BESOM_INVALID;
+  if (!s || (!key && len) || sidecar_is_foreign(s)) return BESOM_INVALID;
   if (atomic_load(&s->saving)) return BESOM_BUSY; /* does not wait, and does not make others wait */
   sidecar_lock(s);
   besom_status status = BESOM_BUSY;

@@ -1,8 +1,8 @@
 /*
  * What the library needs of an operating system, for a WebAssembly module without WASI: memory of
  * the module, random bytes and the time from two imports, no files, no threads, one process. It
- * replaces src/core/system/memory.c, durable_file.c, workers.c and wait.c, and src/guard/threads/process.c and
- * background.c.
+ * replaces src/core/system/memory.c, durable_file.c, workers.c, wait.c and process.c, and
+ * src/guard/threads/background.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 
 #include "core/system/durable_file.h"
 #include "core/system/memory.h"
+#include "core/system/process.h"
 #include "core/system/wait.h"
 #include "core/system/workers.h"
 #include "guard/guard.h"
 #include "guard/threads/background.h"
-#include "guard/threads/process.h"
 
 #define IMPORT(name) __attribute__((import_module("besom"), import_name(name)))
 

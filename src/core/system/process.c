@@ -1,15 +1,8 @@
-/*
- * The process that a guard belongs to. A child of fork has copies of the guard's memory, but not of
- * its threads, and shares the files of the store with its parent: it must not use the guard.
- *
- * Each call checks this first. A page that the system empties in children of fork makes the check
- * one load. Where there is no such page, the check asks for the process id.
- */
 #define _GNU_SOURCE /* MADV_WIPEONFORK, MAP_ANONYMOUS */
+#include "core/system/process.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "guard/guard.h"
 
 enum { PAGE = 1 }; /* bytes: the system rounds up */
 
