@@ -2,7 +2,8 @@
  * besom_abi.h - the inline functions of besom.h, which includes it.
  *
  * A call that takes a struct which may grow passes the size that the caller was compiled with. The
- * library reads and writes no more than that, so an old program runs with a new library.
+ * library reads and writes no more than that, so an old program runs with a new library. At the end
+ * is what besom_inline.h shares with the library.
  */
 #ifndef BESOM_ABI_H
 #define BESOM_ABI_H
@@ -76,5 +77,33 @@ static inline besom_status besom_count_u64(const besom_filter *f, uint64_t key, 
   besom_u64_key k = besom_u64(key);
   return besom_count(f, k.bytes, 8, n);
 }
+
+/* -------------------------------------------------------------- for besom_inline.h only */
+
+/* The layouts of tables that its calls know. A number never gets another meaning. */
+enum {
+  BESOM_INLINE_BLOCKED_BLOOM = 1, /* lines of 64 bytes, one bit of each word */
+  BESOM_INLINE_CF = 2,            /* buckets of four, of whole bytes */
+  BESOM_INLINE_FUSE = 3,          /* cells of one byte or two */
+  BESOM_INLINE_PQF = 4,           /* bins of 32 bytes */
+  BESOM_INLINE_VACUUM = 5         /* as cf, with chunks */
+};
+
+/* What they copy of a filter. */
+typedef struct besom_inline_facts {
+  const uint32_t *generation; /* of the filter */
+  uint32_t of_queries;        /* the generation in which queries are inline */
+  uint32_t of_inserts;        /* the same of inserts */
+  uint64_t secret;            /* of the hash of integers */
+  uint8_t *bits;              /* the table */
+  uint64_t number[6];         /* by the layout */
+  const uint64_t *chunks;     /* vacuum */
+  uint64_t *items;            /* keys of the filter */
+  uint64_t capacity;
+} besom_inline_facts;
+
+/* The facts of a filter for this layout. If it has none, no generation is equal to that of *out. */
+BESOM_API void besom_inline_facts_of(const besom_filter *f, uint32_t layout,
+                                     besom_inline_facts *out);
 
 #endif

@@ -84,6 +84,7 @@ struct besom_filter {
   bool bound;        /* besom_bind: the filter has a reverse map */
   bool is_set;       /* BESOM_SET (set.c); layers have it of their outer filter */
   struct domain_mode domains;
+  uint32_t generation; /* changes with what besom_inline_facts_of copies, and with the hot calls */
   struct filter_note note;
   void *mapping;       /* BESOM_OPEN_MMAP: the file; the filter is read-only */
   size_t mapping_size; /* 0 for a layer: the mapping is the outer filter's */
@@ -197,6 +198,8 @@ struct query_ops {
   unsigned few_keys;
   /* Optional: prefetches the cache lines that contains reads of most keys, and reads none. */
   void (*prefetch)(const besom_filter *f, besom_digest d);
+  /* Optional: bits and numbers of this layout (besom_abi.h). False: the filter is not of it. */
+  bool (*inline_facts)(const besom_filter *f, uint32_t layout, besom_inline_facts *out);
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);         /* optional */
   besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value); /* optional */
   /*

@@ -1,29 +1,21 @@
 /*
  * inline_queries [LOG2_SLOTS]: besom_contains_u64 against the same query inline, in one run,
- * alternately. It is the most that an inline header could gain: kind, width and instruction set are
- * known when the program is compiled, and nothing is checked. PROTOTYPE_KIND: 0 qf, 1 aqf, 2
- * blocked-bloom.
+ * alternately. It is the most that inlining could gain: kind, width and instruction set are known
+ * when the program is compiled, and nothing is checked. PROTOTYPE_KIND: 0 qf, 1 aqf.
  */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 
-#if PROTOTYPE_KIND == 2
-#include "bloom/blocked_ops.c"
-#else
-#include "quotient/quotient_calls.c"
-#endif
 #include "prototype.h"
+#include "quotient/quotient_calls.c"
 
-static const char *const kinds[] = {"qf", "aqf", "blocked-bloom"};
+static const char *const kinds[] = {"qf", "aqf"};
 
 ALWAYS_INLINE bool query(const besom_filter *f, uint64_t key) {
   besom_digest d = xxh3_u64(&f->hasher, key);
 #if PROTOTYPE_KIND == 0
   return qf_has(f, d);
-#elif PROTOTYPE_KIND == 1
-  return aqf_has(f, d);
 #else
-  return blocked_lines_contains(blocked_of(f), d,
-                                2); /* one full layer: what a rate of 1/256 takes */
+  return aqf_has(f, d);
 #endif
 }
 
@@ -60,16 +52,13 @@ static void compare(const besom_filter *f, bool members, uint64_t n) {
 int main(int argc, char **argv) {
   static const uint8_t seed[16] = {1, 2, 3};
   uint64_t slots = slots_of(argc, argv), n = slots / 10 * 9;
-  besom_config config = {.kind = kinds[PROTOTYPE_KIND], .seed = seed, .options = PROTOTYPE_ISA};
-  if (PROTOTYPE_KIND == 2)
-    config.capacity = n, config.fpr = 0.9 / 256;
-  else
-    config.slots = slots, config.width = 8;
+  besom_config config = {.kind = kinds[PROTOTYPE_KIND],
+                         .slots = slots,
+                         .width = 8,
+                         .seed = seed,
+                         .options = PROTOTYPE_ISA};
   besom_filter *f;
   if (besom_create(&config, &f) != BESOM_OK) return 1;
-#if PROTOTYPE_KIND == 2
-  if (blocked_of(f)->shape != 2) return 2;
-#endif
   for (uint64_t i = 0; i < n; i++)
     if (besom_insert_u64(f, member_key(i)) != BESOM_OK) return 1;
   printf("kind,query,exported_ns,inline_ns,ratio\n");

@@ -504,6 +504,7 @@ static const struct remove_calls *choose_removes(const besom_filter *f) {
 
 void besom__choose_calls(besom_filter *f) {
   if (f->snapshot) return; /* set once, by besom__snapshot_calls: other threads are reading them */
+  f->generation++;
   f->queries = choose_queries(f);
   f->base_queries = *f->queries;
   f->inserts = choose_inserts(f);
@@ -516,6 +517,7 @@ void besom__choose_calls(besom_filter *f) {
 }
 
 void besom__snapshot_calls(besom_filter *f) {
+  f->generation++;
   f->queries = &snapshot_queries;
   f->inserts = KIND_HAS(f->kind, change, insert) ? &snapshot_inserts : &refusing_inserts;
   f->removes = can_remove(f) ? &snapshot_removes : &refusing_removes;

@@ -118,7 +118,9 @@ static void swap_filters(besom_filter *a, besom_filter *b) {
 besom_status besom__publish(besom_filter *f, besom_filter **fresh) {
   struct snapshot_handle *h = f->snapshot;
   if (!h) {
+    uint32_t generation = f->generation + 1;
     swap_filters(f, *fresh);
+    f->generation = generation;
     return BESOM_OK;
   }
   besom_status status = f->kind->threads->share(*fresh, f);

@@ -128,6 +128,14 @@ static const struct insert_calls *blocked_insert_calls(const besom_filter *f) {
                                                                : NULL;
 }
 
+static bool blocked_inline_facts(const besom_filter *f, uint32_t layout, besom_inline_facts *out) {
+  const struct blocked *b = blocked_of(f);
+  if (layout != BESOM_INLINE_BLOCKED_BLOOM || b->shape != 2) return false;
+  out->bits = b->lines;
+  out->number[0] = b->n_lines;
+  return true;
+}
+
 static bool blocked_contains(const besom_filter *f, besom_digest d) {
   return as_const_blocked(f)->ops->queries.contains_digest(f, d);
 }
@@ -259,7 +267,8 @@ const struct besom_kind besom__blocked_bloom = {
               .calls = blocked_query_calls,
               .contains = blocked_contains,
               .contains_many = blocked_contains_many,
-              .prefetch = blocked_prefetch},
+              .prefetch = blocked_prefetch,
+              .inline_facts = NOT_IN_READER(blocked_inline_facts)},
     .change = &(const struct change_ops){.calls = blocked_insert_calls,
                                          .insert = blocked_insert,
                                          .insert_many = blocked_insert_many},

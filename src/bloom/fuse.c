@@ -216,6 +216,18 @@ static void fuse_prefetch(const besom_filter *f, besom_digest d) {
   if (f->items) fuse_cells_fetch(x, x->seed ? fuse_hash(d.hi, x->seed) : d.hi);
 }
 
+static bool fuse_inline_facts(const besom_filter *f, uint32_t layout, besom_inline_facts *out) {
+  const struct fuse_cells *x = &const_fuse(f)->cells;
+  bool of_bytes = x->width == 8 || x->width == 16;
+  if (layout != BESOM_INLINE_FUSE || !of_bytes) return false;
+  out->bits = x->bits;
+  out->number[0] = x->first;
+  out->number[1] = x->segment;
+  out->number[2] = x->width / 8;
+  out->number[3] = x->seed;
+  return true;
+}
+
 const struct besom_kind besom__fuse = {
     .name = "fuse",
     .summary = "binary fuse filter: built once from a set; the smallest, and fast",
@@ -227,7 +239,8 @@ const struct besom_kind besom__fuse = {
     .query = {.calls = besom__static_query_calls,
               .contains = besom__static_contains,
               .contains_many = besom__static_contains_many,
-              .prefetch = fuse_prefetch},
+              .prefetch = fuse_prefetch,
+              .inline_facts = NOT_IN_READER(fuse_inline_facts)},
     .build = &(const struct build_ops){.build = fuse_build, .build_digests = fuse_build_digests},
     .file =
         &(const struct file_ops){.validate = fuse_validate, .save = fuse_save, .load = fuse_load},

@@ -16,6 +16,7 @@ extern const struct partial_key_calls besom__cf_calls_avx2_whole_bytes, besom__c
 
 static const struct partial_key_policy policy = {
     .alternate = cf_alternate,
+    .inline_layout = BESOM_INLINE_CF,
     .calls =
         {
             [ISA_PORTABLE] = {&besom__cf_calls_portable_whole_bytes,

@@ -76,6 +76,19 @@ static const struct partial_key_calls *calls_with_hash(const besom_filter *f) {
   return f->hasher.id == HASH_XXH3 ? const_partial_key(f)->calls : NULL;
 }
 
+bool besom__partial_key_inline_facts(const besom_filter *f, uint32_t inline_layout,
+                                     besom_inline_facts *out) {
+  const struct partial_key *p = const_partial_key(f);
+  const struct cuckoo_table *t = &p->table;
+  if (inline_layout != p->policy->inline_layout || form_of(t->width) != WHOLE_BYTES) return false;
+  out->bits = t->bits;
+  const uint64_t numbers[] = {t->buckets,   p->fingerprints, t->bucket_bytes,
+                              t->lane_ones, t->minus_ones,   t->lane_tops};
+  memcpy(out->number, numbers, sizeof numbers);
+  out->chunks = p->chunks.start_mask;
+  return true;
+}
+
 const struct query_calls *besom__partial_key_query_calls(const besom_filter *f) {
   const struct partial_key_calls *calls = calls_with_hash(f);
   return calls ? &calls->queries : NULL;

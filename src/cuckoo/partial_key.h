@@ -52,6 +52,7 @@ struct partial_key_calls {
 /* What distinguishes the kinds. */
 struct partial_key_policy {
   alternate_bucket alternate;
+  uint32_t inline_layout;                                 /* of besom_abi.h */
   const struct partial_key_calls *calls[3][BUCKET_FORMS]; /* by instruction set and form */
 };
 
@@ -60,7 +61,7 @@ struct partial_key_values {
   uint64_t isa, layout; /* of layout, 1 is windows */
 };
 
-/* The chunks of a vacuum filter, by the lowest bits of the fingerprint. */
+/* The chunks of a vacuum filter, by the lowest bits of the fingerprint. Also in besom_inline.h. */
 struct chunks {
   uint64_t start_mask[CHUNK_SIZES]; /* of the bits of a bucket: the first bucket of its chunk */
   uint64_t last[CHUNK_SIZES];       /* the first bucket of the last chunk */
@@ -156,6 +157,8 @@ bool besom__partial_key_contains(const besom_filter *f, besom_digest d);
 void besom__partial_key_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                                       uint64_t *bitmap);
 void besom__partial_key_prefetch(const besom_filter *f, besom_digest d);
+bool besom__partial_key_inline_facts(const besom_filter *f, uint32_t layout,
+                                     besom_inline_facts *out);
 besom_status besom__partial_key_insert(besom_filter *f, besom_digest d);
 besom_status besom__partial_key_insert_many(besom_filter *f, const besom_digest *d, size_t n,
                                             size_t *done);
@@ -189,6 +192,7 @@ extern const struct file_ops besom__partial_key_file;
             .contains = besom__partial_key_contains,                                    \
             .contains_many = besom__partial_key_contains_many,                          \
             .prefetch = besom__partial_key_prefetch,                                    \
+            .inline_facts = NOT_IN_READER(besom__partial_key_inline_facts),             \
             .count = besom__partial_key_count},                                         \
   .change = &besom__partial_key_change, .whole = &besom__partial_key_whole,             \
   .build = &besom__partial_key_build, .file = &besom__partial_key_file

@@ -21,6 +21,7 @@ extern const struct partial_key_calls besom__vacuum_calls_avx2_whole_bytes,
 
 static const struct partial_key_policy policy = {
     .alternate = vacuum_alternate,
+    .inline_layout = BESOM_INLINE_VACUUM,
     .calls =
         {
             [ISA_PORTABLE] = {&besom__vacuum_calls_portable_whole_bytes,

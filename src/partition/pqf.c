@@ -88,6 +88,18 @@ static const struct pqf_calls *pqf_hashing_calls(const besom_filter *f) {
   return f->hasher.id == HASH_XXH3 ? const_pqf_of(f)->calls : NULL;
 }
 
+/* A bin must be as besom_inline_pqf_has knows it. */
+static bool pqf_inline_facts(const besom_filter *f, uint32_t layout, besom_inline_facts *out) {
+  const struct pqf *p = const_pqf_of(f);
+  const struct bin_layout *l = p->layout;
+  bool is_known = l->rows == 1 && l->bytes == 32 && l->slots == 25 && l->minis == 29;
+  if (layout != BESOM_INLINE_PQF || !is_known) return false;
+  out->bits = p->front;
+  out->number[0] = p->bins;
+  out->number[1] = p->unused_bits;
+  return true;
+}
+
 static const struct query_calls *pqf_query_calls(const besom_filter *f) {
   const struct pqf_calls *calls = pqf_hashing_calls(f);
   return calls ? &calls->queries : NULL;
@@ -440,6 +452,7 @@ const struct besom_kind besom__pqf = {
               .contains = pqf_contains,
               .contains_many = pqf_contains_many,
               .prefetch = pqf_prefetch,
+              .inline_facts = NOT_IN_READER(pqf_inline_facts),
               .count = pqf_count,
               .prefix_bits = pqf_prefix_bits},
     .change = &(const struct change_ops){.calls = pqf_insert_calls,
