@@ -332,7 +332,8 @@ static inline besom_status besom_store_rocksdb(const char *directory,
 /*
  * Redis or Valkey, as durable as that server is. address: "host:port" or the path of a socket. All
  * keys get the prefix. If the data vanish, calls return IO from the next write on, or the next read
- * that finds nothing. If the server may evict keys, *reason is a warning after OK; or, if
+ * that finds nothing; if the server has closed the connection and another client has the store, at
+ * once. If the server may evict keys, *reason is a warning after OK; or, if
  * refuse_eviction is set, open is UNSUPPORTED.
  */
 typedef struct besom_redis_options {

@@ -190,10 +190,39 @@ static uint64_t bytes_written(void) {
   return bytes;
 }
 
+enum { RECORDS = 50000, IN_A_BATCH = 5000 };
+
+/* Puts that also move `step_items` records each. Returns the bytes that they write per record. */
+static double move_by_puts(const char *path, uint64_t step_items, uint64_t puts) {
+  besom_store *store;
+  besom_guard *g;
+  besom_lmdb_options options = {.no_sync = true};
+  besom_config filter = {.kind = "aqf", .capacity = RECORDS, .fpr = 0.01};
+  besom_guard_config config = {.filter = &filter,
+                               .durability = BESOM_DURABLE_BATCH,
+                               .step_items = step_items,
+                               .step_ns = UINT64_MAX};
+  besom_guard_statistics stats;
+  assert_int_equal(besom_store_lmdb(path, &options, NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  assert_int_equal(besom_guard_rekey(g), BESOM_OK);
+  uint64_t before = bytes_written();
+  for (uint64_t k = 0; k < puts; k++)
+    assert_int_equal(besom_guard_put_u64(g, k * 997 % RECORDS, "v", 1, 0), BESOM_OK);
+  double written = (double)(bytes_written() - before);
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  assert_true(stats.migrating);
+  print_message("a put that moves %llu records writes %.0f KB, %.1f KB per record\n",
+                (unsigned long long)step_items, written / 1e3 / (double)puts,
+                written / 1e3 / (double)stats.step_items);
+  assert_int_equal(besom_guard_step(g, UINT64_MAX, NULL), BESOM_OK);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  return written / (double)stats.step_items;
+}
+
 /* Records move to pages all over the database. In large commits many of them share a page. */
 static void a_rekey_in_large_steps_writes_each_page_a_few_times(void **state) {
   (void)state;
-  enum { RECORDS = 50000, IN_A_BATCH = 5000 };
   temp_dir dir;
   besom_store *store;
   besom_guard *g;
@@ -222,6 +251,10 @@ static void a_rekey_in_large_steps_writes_each_page_a_few_times(void **state) {
                 times);
   assert_true(times < 1.6); /* 2.3 with commits of 4096 records */
   assert_int_equal(besom_guard_close(g), BESOM_OK);
+  double few = move_by_puts(path.text, 16, 50);
+  double some = move_by_puts(path.text, 64, 50);
+  double many = move_by_puts(path.text, 4096, 3);
+  assert_true(few > some && some > 2 * many);
   temp_dir_remove(&dir);
 }
 
