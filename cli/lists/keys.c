@@ -23,7 +23,7 @@ enum { MAX_KEY = 1 << 20, LENGTH_BYTES = 4 };
 typedef size_t take_keys(key_reader *r, besom_bytes *keys);
 
 struct key_reader {
-  const key_form *form;
+  key_form form;
   input_files *in;
   take_keys *take;
   char *buffer;          /* and NEWLINES_SLACK bytes more */
@@ -42,7 +42,7 @@ struct key_reader {
   size_t appended_n, appended_at;
   key_test *is_excluded;
   const void *excluded;
-  uint64_t count;
+  uint64_t count, count_of_files;
   besom_bytes batch[KEYS_PER_BATCH]; /* of keys_next */
   size_t batch_at, batch_n;
   uint64_t lines[KEYS_PER_BATCH]; /* of the keys of the last batch */
@@ -57,7 +57,7 @@ static bool is_binary(const key_form *form) {
 
 static const char *position_of(const key_reader *r, uint64_t line) {
   snprintf((char *)(uintptr_t)r->position, sizeof r->position, "%s:%s%llu", input_name(r->in),
-           is_binary(r->form) ? "key " : "", (unsigned long long)line);
+           is_binary(&r->form) ? "key " : "", (unsigned long long)line);
   return r->position;
 }
 
@@ -110,7 +110,7 @@ static bool is_comment(const key_form *form, const char *key, size_t len) {
 
 /* What few files need: removes comments, converts to lower case, and checks. */
 static size_t refine(key_reader *r, besom_bytes *keys, size_t n) {
-  const key_form *form = r->form;
+  const key_form *form = &r->form;
   bool checked = form->is_list && (r->has_nul || r->has_cr) && !is_binary(form);
   size_t kept = 0;
   if (!form->comments && !form->lowercase && !checked) return n;
@@ -156,7 +156,7 @@ static void suggest_format(key_reader *r) {
 /* Lines end with a newline or CRLF, and empty ones are no keys. */
 static size_t take_lines(key_reader *r, besom_bytes *keys) {
   char *start = r->buffer + r->from, *end = r->buffer + r->to;
-  bool may_suggest = r->form->is_list && !r->form->is_quiet && !r->form->format;
+  bool may_suggest = r->form.is_list && !r->form.is_quiet && !r->form.format;
   if (start < end && may_suggest && !r->is_suggested) suggest_format(r);
   uint64_t line = r->line;
   size_t n = 0;
@@ -244,7 +244,7 @@ static bool take_line(key_reader *r, text_part *line) {
     r->line++;
     if (len && start[len - 1] == '\r') len--;
     *line = (text_part){start, len};
-    if (!is_comment(r->form, start, len)) return true;
+    if (!is_comment(&r->form, start, len)) return true;
   }
 }
 
@@ -265,7 +265,7 @@ static bool take_name(key_reader *r, besom_bytes *name) {
 static size_t take_names(key_reader *r, besom_bytes *keys) {
   size_t n = 0;
   while (n < KEYS_PER_BATCH && take_name(r, &keys[n])) {
-    if (r->form->is_list) check_list(r, keys[n], r->line);
+    if (r->form.is_list) check_list(r, keys[n], r->line);
     r->lines[n++] = r->line;
   }
   return n;
@@ -286,7 +286,7 @@ static bool take_record(key_reader *r, text_part *record) {
     *record = (text_part){text.at, len};
     r->from += next;
     r->line += lines;
-  } while (!len || is_comment(r->form, record->at, len));
+  } while (!len || is_comment(&r->form, record->at, len));
   return true;
 }
 
@@ -330,8 +330,8 @@ static size_t take_fields(key_reader *r, besom_bytes *keys) {
       continue;
     }
     take_field(r, record, &keys[n]);
-    if (r->form->is_list) refuse_nul(r, keys[n], r->line);
-    if (r->form->lowercase) to_lower((char *)(uintptr_t)keys[n].data, keys[n].len);
+    if (r->form.is_list) refuse_nul(r, keys[n], r->line);
+    if (r->form.lowercase) to_lower((char *)(uintptr_t)keys[n].data, keys[n].len);
     r->lines[n] = r->line;
     n += keys[n].len != 0;
   }
@@ -373,8 +373,14 @@ static void set_column(key_reader *r, const char *column) {
 }
 
 key_reader *keys_open(words files, const key_form *form) {
+  return keys_open_as(files, form, form->format);
+}
+
+key_reader *keys_open_as(words files, const key_form *given, const char *format) {
   key_reader *r = allocate(1, sizeof *r);
-  r->form = form;
+  const key_form *form = &r->form;
+  r->form = *given;
+  if (format) r->form.format = format;
   r->take = take_of(form);
   r->is_hosts = form->format && strcmp(form->format, "hosts") == 0;
   if (r->take == take_fields) set_column(r, form->format + 4);
@@ -386,7 +392,7 @@ key_reader *keys_open(words files, const key_form *form) {
 }
 
 static void report_skipped(const key_reader *r, uint64_t n, const char *one, const char *many) {
-  if (n && !r->form->is_quiet)
+  if (n && !r->form.is_quiet)
     fprintf(stderr, "%s: skipped %s %s\n", input_name(r->in), grouped(n).text, n == 1 ? one : many);
 }
 
@@ -414,7 +420,7 @@ void keys_keep(key_reader *r) {
 
 void keys_rewind(key_reader *r) {
   input_rewind(r->in);
-  r->count = 0;
+  r->count = r->count_of_files = 0;
   r->batch_at = r->batch_n = r->appended_at = 0;
   r->skipped = (keys_skipped){0};
   r->names = (text_part){0};
@@ -439,7 +445,7 @@ static bool read_more(key_reader *r) {
   size_t n = input_read(r->in, fresh, r->size - r->to);
   r->at_end = n == 0;
   r->to += n;
-  if (n && r->form->is_list) {
+  if (n && r->form.is_list) {
     r->has_nul |= memchr(fresh, 0, n) != NULL;
     r->has_cr |= memchr(fresh, '\r', n) != NULL;
   }
@@ -506,7 +512,9 @@ static size_t take_appended(key_reader *r, besom_bytes *keys) {
 /* Keys of the files, or those after them; 0: the buffer has none, or no more are left. */
 static size_t take_some(key_reader *r, besom_bytes *keys, bool *at_end) {
   size_t before = r->from, taken = r->take(r, keys);
-  if (taken) return r->spellings ? to_domains(r, keys, taken) : taken;
+  size_t kept = taken && r->spellings ? to_domains(r, keys, taken) : taken;
+  r->count_of_files += kept;
+  if (taken) return kept;
   if (r->from != before || refill(r)) return 0; /* names of a line may be left */
   taken = take_appended(r, keys);
   *at_end = !taken;
@@ -540,6 +548,10 @@ uint64_t keys_count(const key_reader *r) {
 
 keys_skipped keys_skipped_so_far(const key_reader *r) {
   return r->skipped;
+}
+
+bool keys_all_skipped(const key_reader *r) {
+  return !r->count_of_files && (r->skipped.rules || r->skipped.names);
 }
 
 void keys_tick(const key_reader *r) {

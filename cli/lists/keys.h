@@ -36,6 +36,13 @@ typedef struct key_form {
     "--comments", "TEXT", "skip lines that start with TEXT, such as '#'", .text = &(form).comments \
   }
 
+/* Of the verbs with two lists: the no list may have a format of its own. */
+#define NO_FORMAT_ARGUMENT(no_format)                                                             \
+  {                                                                                               \
+    "--no-format", "FORMAT", "format of the no list, if it is another one than that of --format", \
+        .text = &(no_format)                                                                      \
+  }
+
 #define KEY_FORM_HELP                                                                         \
   "A key is a line without its newline (or CRLF); empty lines are skipped. --format reads "   \
   "published lists: the names of a hosts file, the ||name^ rules of a list for ad blockers, " \
@@ -46,6 +53,8 @@ typedef struct key_reader key_reader;
 /* Reads the files one after the other. "-", or an empty list, is standard input. keys_tell_skipped
  * tells on stderr how many lines were skipped because they have no plain name; keys_close, too. */
 key_reader *keys_open(words files, const key_form *form);
+/* In this format; NULL: that of the form. */
+key_reader *keys_open_as(words files, const key_form *form, const char *format);
 void keys_tell_skipped(const key_reader *r);
 void keys_close(key_reader *r);
 
@@ -82,6 +91,9 @@ typedef struct keys_skipped {
 } keys_skipped;
 
 keys_skipped keys_skipped_so_far(const key_reader *r);
+
+/* Whether lines were skipped, and none of the files had a key: the format is another one. */
+bool keys_all_skipped(const key_reader *r);
 
 /* From now on, keys of which the function says so are skipped. NULL: none. */
 typedef bool key_test(const void *ctx, besom_bytes key);

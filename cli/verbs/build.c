@@ -25,7 +25,7 @@ static struct {
   double fpr, bits;
   const char *reserve;
   uint64_t capacity, max_capacity, value_bits, memory;
-  const char *on_conflict, *conflicts, *merge, *max_change, *suffixes;
+  const char *on_conflict, *conflicts, *merge, *max_change, *suffixes, *no_format;
   bool dynamic, smallest, closed, json, allow_empty;
   key_form form;
 } given = {.form = {.is_list = true}};
@@ -104,6 +104,7 @@ static const argument arguments[] = {
      "memory limit besides the filter, such as 500M; duplicate keys then count each time",
      .count = &given.memory, .least = 1, .most = 1e18},
     KEY_FORM_ARGUMENTS(given.form),
+    NO_FORMAT_ARGUMENT(given.no_format),
     JSON_ARGUMENT(given.json),
 };
 
@@ -536,6 +537,14 @@ static void refuse_empty_list(key_reader *yes) {
        "format right? To write a filter without keys: --allow-empty");
 }
 
+/* A no list in another format would protect nothing. */
+static void refuse_unread_no_list(const key_reader *no) {
+  if (!no || !keys_all_skipped(no)) return;
+  keys_tell_skipped(no);
+  fail("the no list has no keys, so no file was written: is its format right? If it is another one "
+       "than that of the yes list: --no-format, for instance --no-format lines");
+}
+
 static int run(words args) {
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
   if (given.json && strcmp(args.at[0], "-") == 0)
@@ -544,7 +553,7 @@ static int run(words args) {
   choose_domains();
   choose_kind();
   key_reader *yes = keys_open(given.yes, &given.form),
-             *no = given.no.n ? keys_open(given.no, &given.form) : NULL;
+             *no = given.no.n ? keys_open_as(given.no, &given.form, given.no_format) : NULL;
   keys_keep(yes); /* the library counts keys first; resolve_conflicts reads them again */
   if (no) keys_keep(no);
   prepare_domains(yes, no);
@@ -559,6 +568,7 @@ static int run(words args) {
   if (entries) add_no_list(f, entries);
   bar_end();
   refuse_empty_list(yes);
+  refuse_unread_no_list(no);
   finish_domains(f);
   if (given.group_by && counter_of(f, "groups") == 1)
     fprintf(stderr,

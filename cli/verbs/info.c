@@ -213,7 +213,7 @@ static int info(words args) {
 
 static struct {
   words yes, no;
-  const char *on_conflict;
+  const char *on_conflict, *no_format;
   key_form form;
 } lists = {.form = {.is_list = true}};
 
@@ -225,6 +225,7 @@ static const argument verify_arguments[] = {
      "wrong",
      .text = &lists.on_conflict},
     KEY_FORM_ARGUMENTS(lists.form),
+    NO_FORMAT_ARGUMENT(lists.no_format),
     JSON_ARGUMENT(given_json),
     TRUST_ARGUMENTS,
 };
@@ -300,7 +301,7 @@ static conflicts *skip_conflicts(key_reader *yes, key_reader *no) {
 static bool ask_lists(const char *path, const besom_filter *f) {
   lists.form.domains = besom_domain_labels(f, NULL);
   key_reader *yes = lists.yes.n ? keys_open(lists.yes, &lists.form) : NULL,
-             *no = lists.no.n ? keys_open(lists.no, &lists.form) : NULL;
+             *no = lists.no.n ? keys_open_as(lists.no, &lists.form, lists.no_format) : NULL;
   if (yes && lists.on_conflict) keys_keep(yes);
   if (no && lists.on_conflict) keys_keep(no);
   conflicts *both = skip_conflicts(yes, no);

@@ -87,6 +87,12 @@ static int config_parse(PyObject *args, PyObject *keywords, enum config_use use,
 
 /* (capacity, fpr) as (kind, capacity, fpr): a new reference. The kind may be a keyword. */
 static PyObject *config_with_kind(PyObject *args, PyObject *keywords) {
+  PyObject *capacity = PyTuple_GetItem(args, 0);
+  if (PyFloat_Check(capacity)) {
+    PyErr_Format(PyExc_TypeError, "capacity is a number of keys, not %R: besom.Filter(1000, 0.01)",
+                 capacity);
+    return NULL;
+  }
   PyObject *kind = keywords ? PyDict_GetItemString(keywords, "kind") : NULL;
   PyObject *first = kind ? PyTuple_Pack(1, kind) : Py_BuildValue("(s)", "aqf");
   PyObject *all = first ? PySequence_Concat(first, args) : NULL;

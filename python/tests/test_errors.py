@@ -29,6 +29,8 @@ def test_invalid():
             besom.Filter(**config)
     with pytest.raises(TypeError):
         besom.Filter(capacity="many")
+    with pytest.raises(TypeError, match=r"^capacity is a number of keys, not 0.01: besom.Filter"):
+        besom.Filter(0.01, 1000)
     with pytest.raises(TypeError):
         besom.Filter(capacity=10, colour="red")
     with pytest.raises(OverflowError, match=r"^-1 is out of range: 0 to 2\*\*64 - 1$"):
