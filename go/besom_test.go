@@ -82,10 +82,6 @@ func TestEveryKind(t *testing.T) {
 			}
 		}
 		key := absent(f)
-		if kind == "yesno-dynamic" { // it reports to a store only
-			wants(t, f.Report(key), ErrUnsupported)
-			continue
-		}
 		if err := f.Report(key); err != nil || f.Contains(key) {
 			t.Fatalf("%s: a report is %v, and the answer %v", kind, err, f.Contains(key))
 		}

@@ -47,13 +47,7 @@ fn every_kind_keeps_its_keys_and_takes_reports() {
         assert!(keys.iter().all(|key| f.contains(key)), "{}", kind);
         assert!(f.contains_many(&keys).into_iter().all(|yes| yes), "{}", kind);
         let wrong = false_positive(&f);
-        match f.report(&wrong) {
-            Err(error) if kind == "yesno-dynamic" => {
-                assert_eq!(error.status(), Status::Unsupported); // it reports to a store only
-                continue;
-            }
-            result => result.unwrap_or_else(|error| panic!("{}: {}", kind, error)),
-        }
+        f.report(&wrong).unwrap_or_else(|error| panic!("{}: {}", kind, error));
         assert!(!f.contains(&wrong), "{}", kind);
         f.validate().unwrap();
         let mut data = Vec::new();
