@@ -47,7 +47,7 @@ static besom_status hold(struct filling *to, besom_digest d) {
   struct address a = address_of(d, to->out.table.slots);
   uint64_t remainder = remainder_of(a, width);
   bool equal = held->count && held->quotient == a.quotient && held->remainder == remainder;
-  if (equal && besom__fingerprint_can_count(held->count, 1, width)) {
+  if (equal && besom__fingerprint_can_count(held->count, 1, further_payload_of(&to->out.table))) {
     held->count++;
     return BESOM_OK;
   }
@@ -154,7 +154,8 @@ static uint64_t first_block_from(const struct qtable *t, besom_digest bound) {
 /* Whether n more digests, up to this quotient, surely take slots before the block. */
 static bool surely_before(const struct filling *to, uint64_t quotient, size_t n, uint64_t block) {
   uint64_t position = to->out.position > quotient ? to->out.position : quotient;
-  if (to->held.count) n += besom__fingerprint_slots(to->held.count, 0, to->out.table.width);
+  if (to->held.count)
+    n += besom__fingerprint_slots(to->held.count, 0, further_payload_of(&to->out.table));
   return position + n <= 64 * block;
 }
 

@@ -62,7 +62,8 @@ static bool slots_alike(struct slot a, struct slot b) {
 
 bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b) {
   return a->slots == b->slots && a->width == b->width && a->value_bits == b->value_bits &&
-         a->has_heads == b->has_heads && a->code == NO_CODE && b->code == NO_CODE;
+         a->has_heads == b->has_heads && a->code == b->code &&
+         (a->code == NO_CODE || a->code == WHOLE_SLOTS);
 }
 
 static uint64_t common_slots(const struct qtable *from, struct run a, const struct qtable *to,
@@ -205,6 +206,11 @@ static struct slot read_slot(const struct qtable *t, struct bit_reader *r) {
   return (struct slot){content, read_bits(r, t->value_bits), head};
 }
 
+/* A further slot of this content may be in a run of the table. */
+static bool may_be_further(const struct qtable *t, uint64_t content) {
+  return content || t->code == WHOLE_SLOTS;
+}
+
 /* Reads the run of a quotient that the diff lists. The old run may be empty. */
 static besom_status quotient_diff_read_run(struct qtable_appender *out, uint64_t quotient,
                                            const struct qtable *from, struct run old,
@@ -215,7 +221,8 @@ static besom_status quotient_diff_read_run(struct qtable_appender *out, uint64_t
       quotient_diff_copy_slots(out, quotient, from, (struct run){old.start, old.start + common});
   for (uint64_t i = 0; i < more && status == BESOM_OK; i++) {
     struct slot slot = read_slot(from, r);
-    if (r->failed || (!slot.head && (!slot.content || (!i && !common)))) return BESOM_CORRUPT;
+    bool unsound = !slot.head && (!may_be_further(from, slot.content) || (!i && !common));
+    if (r->failed || unsound) return BESOM_CORRUPT;
     status = append_slot(out, quotient, slot);
   }
   return status;
@@ -256,7 +263,7 @@ besom_status besom__qtable_patch(const struct qtable *from, struct bit_reader *r
 /* Appends a slot of a run. */
 static besom_status append_checked(struct qtable_appender *out, uint64_t quotient, struct slot slot,
                                    bool *is_first) {
-  if (!slot.head && (*is_first || !slot.content)) return BESOM_CORRUPT;
+  if (!slot.head && (*is_first || !may_be_further(&out->table, slot.content))) return BESOM_CORRUPT;
   *is_first = false;
   return append_slot(out, quotient, slot);
 }

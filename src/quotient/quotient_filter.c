@@ -94,6 +94,13 @@ static bool load_repeats(const besom_filter *f, struct byte_reader *in, struct r
          r->copies <= MAX_EXPECTED_COPIES;
 }
 
+uint32_t besom__saved_code(const struct sections_in *in) {
+  struct byte_reader ahead = in->parameters;
+  (void)besom__read_u64(&ahead);                             /* slots */
+  for (int i = 0; i < 3; i++) (void)besom__read_u32(&ahead); /* width, flags, value bits */
+  return besom__read_u32(&ahead);
+}
+
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code) {
   struct qtable *t = &quotient_filter(f)->table;
   struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters),
@@ -286,7 +293,7 @@ static besom_status quotient_filter_patch(const besom_filter *from, struct bit_r
                                           patch_table *patch, uint8_t *out) {
   const struct qtable *t = &const_quotient_filter(from)->table;
   struct qtable to = *t;
-  if (t->code != NO_CODE) return BESOM_CORRUPT;
+  if (t->code != NO_CODE && t->code != WHOLE_SLOTS) return BESOM_CORRUPT;
   to.blocks = out;
   to.used = to.further_slots = to.extended = 0;
   besom_status status = patch(t, r, &to);

@@ -59,9 +59,11 @@ uint64_t besom__quotient_keys(const besom_filter *f);
 
 /*
  * Writes and reads parameters and bits of the table. load also gets what the kind's tables keep
- * beside slots. The kind checks items and capacity, and sets repeats.counted.
+ * beside slots. The kind checks items and capacity, and sets repeats.counted. saved_code: what the
+ * file has there; reads ahead of load.
  */
 void besom__quotient_save(const besom_filter *f, struct sections_out *out);
+uint32_t besom__saved_code(const struct sections_in *in);
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code);
 
 /*

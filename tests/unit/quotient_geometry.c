@@ -264,7 +264,7 @@ static besom_config random_repeats(random_stream *random) {
 /* The slots that the keys take, by definition. */
 static double slots_taken(const besom_config *config, uint64_t keys, unsigned width) {
   uint64_t copies = config->copies ? config->copies : 2;
-  unsigned slots = besom__fingerprint_slots(copies, 0, width);
+  unsigned slots = besom__fingerprint_slots(copies, 0, further_payload(width));
   return (double)keys + config->repeated * (double)keys * (slots - 1);
 }
 

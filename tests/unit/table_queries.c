@@ -45,7 +45,7 @@ static void extend(struct qtable *t, uint64_t i) {
   fp.extension = besom__extension_of(m.address.rest, t->width, fp.extension_bits);
   fp.count = i / EXTEND_EVERY % 5 ? 1 : 3;
   fp.tagged = has_tags(t) && i / EXTEND_EVERY % 3 == 0;
-  if (besom__fingerprint_write(t, &fp) == BESOM_OK) t->extended += !is_extended(&m.fp);
+  if (besom__fingerprint_write(t, &fp) == BESOM_OK) t->extended += !is_extended(t, &m.fp);
 }
 
 /* Members, keys that differ from a member in one bit, most of them after the remainder, others. */

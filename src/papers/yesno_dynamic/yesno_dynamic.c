@@ -52,7 +52,7 @@ static void set_extension(struct fingerprint *fp, besom_digest rest, unsigned wi
 
 /* After a removal: shortens the fingerprints of the other list to what they now need. */
 static void shorten_others(struct aqf *a, const struct fingerprint *gone) {
-  unsigned width = a->base.table.width;
+  unsigned payload = further_payload_of(&a->base.table);
   struct matching m = besom__minirun_start(&a->base.table, gone->quotient, gone->remainder);
   while (besom__next_of_minirun(&m)) {
     if (m.fp.tagged == gone->tagged) continue;
@@ -61,7 +61,7 @@ static void shorten_others(struct aqf *a, const struct fingerprint *gone) {
     if (needed >= m.fp.extension_bits) continue;
     set_extension(&shorter, m.fp.extension, 0, needed);
     besom__aqf_rewrite(a, &m.fp, &shorter);
-    unsigned closed = m.fp.slots - besom__fingerprint_slots(m.fp.count, needed, width);
+    unsigned closed = m.fp.slots - besom__fingerprint_slots(m.fp.count, needed, payload);
     m.next -= closed;
     m.run_end -= closed;
   }
@@ -129,11 +129,12 @@ static besom_status compare_with_all(const struct aqf *a, struct new_key *x, bes
 }
 
 static bool fits_in_reserve(const struct aqf *a, const struct new_key *x) {
-  unsigned width = a->base.table.width;
-  uint64_t more = besom__fingerprint_slots(1, x->bits, width) - 1;
+  unsigned payload = further_payload_of(&a->base.table);
+  uint64_t more = besom__fingerprint_slots(1, x->bits, payload) - 1;
   for (unsigned i = 0; i < x->n; i++) {
     const struct fingerprint *conflict = &x->conflicts[i].old;
-    more += besom__fingerprint_slots(conflict->count, x->conflict_bits[i], width) - conflict->slots;
+    more +=
+        besom__fingerprint_slots(conflict->count, x->conflict_bits[i], payload) - conflict->slots;
   }
   return a->counters.slots + more <= besom__aqf_reserve(a);
 }

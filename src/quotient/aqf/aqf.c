@@ -74,7 +74,7 @@ static besom_status aqf_create(besom_filter *f, const besom_config *config) {
     f->kind = f->kind->maplet;
     f->is_set |= o.repeats;
   }
-  return besom__aqf_make(f, config, NO_CODE);
+  return besom__aqf_make(f, config, a->options.published ? WHOLE_SLOTS : NO_CODE);
 }
 
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model) {
@@ -153,17 +153,18 @@ uint64_t besom__aqf_reserve(const struct aqf *a) {
 
 /* Counts what a fingerprint takes from the reserve, and whether it is a tombstone or a no entry. */
 void besom__aqf_add_to_counters(struct aqf *a, const struct fingerprint *fp) {
-  a->counters.slots += extension_slots_of(fp, a->base.table.width);
+  a->counters.slots += extension_slots_of(fp, further_payload_of(&a->base.table));
   a->counters.tombstones += fp->count == 0;
   a->counters.no_entries += fp->tagged;
-  a->base.table.extended += is_extended(fp);
+  a->counters.extensions |= fp->extension_bits != 0;
+  a->base.table.extended += is_extended(&a->base.table, fp);
 }
 
 static void sub_from_counters(struct aqf *a, const struct fingerprint *fp) {
-  a->counters.slots -= extension_slots_of(fp, a->base.table.width);
+  a->counters.slots -= extension_slots_of(fp, further_payload_of(&a->base.table));
   a->counters.tombstones -= fp->count == 0;
   a->counters.no_entries -= fp->tagged;
-  a->base.table.extended -= is_extended(fp);
+  a->base.table.extended -= is_extended(&a->base.table, fp);
 }
 
 besom_status besom__aqf_rewrite(struct aqf *a, const struct fingerprint *old,
@@ -182,8 +183,8 @@ void besom__aqf_delete(struct aqf *a, const struct fingerprint *fp) {
 
 besom_status besom__aqf_rewrite_in_reserve(struct aqf *a, const struct fingerprint *old,
                                            const struct fingerprint *now) {
-  unsigned width = a->base.table.width;
-  uint64_t more = extension_slots_of(now, width) - extension_slots_of(old, width);
+  unsigned payload = further_payload_of(&a->base.table);
+  uint64_t more = extension_slots_of(now, payload) - extension_slots_of(old, payload);
   return a->counters.slots + more > besom__aqf_reserve(a) ? BESOM_FULL
                                                           : besom__aqf_rewrite(a, old, now);
 }
@@ -197,8 +198,8 @@ struct fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d) {
 }
 
 static unsigned slots_to_raise(const struct aqf *a, const struct fingerprint *fp, uint64_t n) {
-  unsigned width = a->base.table.width;
-  return member_slots_of(fp->count + n, width) - member_slots_of(fp->count, width);
+  unsigned payload = further_payload_of(&a->base.table);
+  return member_slots_of(fp->count + n, payload) - member_slots_of(fp->count, payload);
 }
 
 besom_status besom__aqf_raise_count(struct aqf *a, const struct fingerprint *fp, uint64_t n) {
@@ -233,7 +234,7 @@ static besom_status append_copies(struct aqf *a, besom_digest d, uint64_t n, uin
 }
 
 besom_status besom__aqf_append_new(struct aqf *a, besom_digest d, uint64_t n, uint64_t value) {
-  unsigned slots = besom__fingerprint_slots(n, 0, a->base.table.width);
+  unsigned slots = besom__fingerprint_slots(n, 0, further_payload_of(&a->base.table));
   if (slots > n) return append_copies(a, d, n, value);
   if (member_slots(a) + slots > a->base.head.capacity) return BESOM_FULL;
   besom_status status = aqf_append_slot(a, d, value);
@@ -249,7 +250,7 @@ static besom_status aqf_insert_count(besom_filter *f, besom_digest d, uint64_t n
   struct fingerprint fp;
   if (f->items > AQF_MAX_COUNT || n > AQF_MAX_COUNT - f->items) return BESOM_FULL;
   bool raise = besom__aqf_longest_match(a, d, NULL, &fp) &&
-               besom__fingerprint_can_count(fp.count, n, a->base.table.width);
+               besom__fingerprint_can_count(fp.count, n, further_payload_of(&a->base.table));
   /* Prefer a tombstone that the key can revive: a new fingerprint would match more keys. */
   if (!raise && a->counters.tombstones) raise = besom__find_tombstone(&a->base.table, d, &fp);
   besom_status status =

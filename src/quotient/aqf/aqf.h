@@ -24,6 +24,7 @@ struct aqf_counters {
   uint64_t slots; /* slots taken from the reserve: those that exist only because of extensions */
   uint64_t tombstones; /* fingerprints with a count of 0; each has an extension */
   uint64_t no_entries; /* tagged fingerprints */
+  bool extensions;     /* a fingerprint has an extension, or had one; only whole slots need it */
 };
 
 /* What options say. */
@@ -32,8 +33,8 @@ struct aqf_options {
   bool published; /* the form of the paper: no exceptions for reports, which need the store */
 };
 
-/* The saved form: bits. */
-enum { AQF_TOMBSTONES = 1, AQF_PUBLISHED = 2, AQF_MAPLET = 4 };
+/* The saved form: bits. AQF_EXTENSIONS only with whole slots. */
+enum { AQF_TOMBSTONES = 1, AQF_PUBLISHED = 2, AQF_MAPLET = 4, AQF_EXTENSIONS = 8 };
 
 struct aqf {
   struct quotient_filter base;

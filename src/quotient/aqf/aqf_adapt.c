@@ -60,13 +60,16 @@ void besom__aqf_undo_changes(struct aqf *a, const struct extension_change *l, un
 besom_status besom__aqf_adapt_by_keys(struct aqf *a, besom_digest d, const uint64_t *value) {
   struct extension_change changes[MAX_EXTENSION_CHANGES];
   unsigned n, done = 0;
+  bool had_extensions = a->counters.extensions;
   besom_status status = plan_changes(a, d, value, changes, &n);
   for (; status == BESOM_OK && done < n; done += status == BESOM_OK) {
     struct extension_change *c = &changes[done];
     besom__locate_match(&a->base.table, c->match, &c->old);
     status = extend(a, &c->old, d, c->stored);
   }
-  if (status != BESOM_OK) besom__aqf_undo_changes(a, changes, done);
+  if (status == BESOM_OK) return BESOM_OK;
+  besom__aqf_undo_changes(a, changes, done);
+  a->counters.extensions = had_extensions;
   return status;
 }
 
@@ -81,9 +84,12 @@ bool besom__aqf_is_published(const besom_filter *f) {
   return const_aqf(f)->options.published;
 }
 
-/* An extension may be of any length. */
+/* An extension may be of any length. With whole slots, what counts is extended, too. */
 unsigned besom__aqf_prefix_bits(const besom_filter *f) {
-  return const_aqf(f)->base.table.extended ? 0 : besom__quotient_prefix_bits(f);
+  const struct aqf *a = const_aqf(f);
+  bool whole = a->base.table.code == WHOLE_SLOTS,
+       extended = whole ? a->counters.extensions : a->base.table.extended != 0;
+  return extended ? 0 : besom__quotient_prefix_bits(f);
 }
 
 uint64_t besom__aqf_exception_slots(const besom_filter *f) {

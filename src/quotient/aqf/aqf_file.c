@@ -49,7 +49,7 @@ const char *besom__aqf_validate(const besom_filter *f) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   const char *wrong = besom__qtable_check(t);
-  struct aqf counted = {.base.table.width = t->width};
+  struct aqf counted = {.base.table = {.width = t->width, .code = t->code}};
   for (uint64_t b = 0; b < t->room / 64 && !wrong; b++) {
     bool below = b + 1 < t->room / 64 && besom__further_slots(t, b + 1) & 1;
     wrong = validate_block(a, b, below, &counted);
@@ -58,6 +58,8 @@ const char *besom__aqf_validate(const besom_filter *f) {
   if (counted.base.head.items != f->items) return "the number of items is wrong";
   if (counted.counters.slots != a->counters.slots) return "the number of extension slots is wrong";
   if (counted.base.table.extended != t->extended) return "the number of extensions is wrong";
+  if (t->code == WHOLE_SLOTS && counted.counters.extensions && !a->counters.extensions)
+    return "there are extensions";
   if (counted.counters.tombstones != a->counters.tombstones)
     return "the number of tombstones is wrong";
   if (counted.counters.no_entries != a->counters.no_entries)
@@ -101,6 +103,10 @@ static besom_status load_exceptions(besom_filter *f, struct sections_in *in) {
   return own ? BESOM_OK : BESOM_NO_MEMORY;
 }
 
+static bool has_whole_extensions(const struct aqf *a) {
+  return a->base.table.code == WHOLE_SLOTS && a->counters.extensions;
+}
+
 void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(f, out);
@@ -109,7 +115,8 @@ void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, a->base.table.extended);
   besom__write_u64(&out->parameters, (a->options.keep_tombstones ? AQF_TOMBSTONES : 0) |
                                          (a->options.published ? AQF_PUBLISHED : 0) |
-                                         (f->kind->map ? AQF_MAPLET : 0));
+                                         (f->kind->map ? AQF_MAPLET : 0) |
+                                         (has_whole_extensions(a) ? AQF_EXTENSIONS : 0));
   besom__write_u64(&out->parameters, a->counters.tombstones);
   besom__write_u64(&out->parameters, f->reports.no_capacity);
   save_exceptions(f, out);
@@ -122,9 +129,17 @@ static bool has_its_capacity(const besom_filter *f) {
          f->capacity == besom__quotient_capacity(a->base.table.slots, a->reserve);
 }
 
-/* Whether this kind can have the saved form. Sets options and, of a maplet, the kind. */
+/*
+ * Whether this kind can have the saved form. Sets options and, of a maplet, the kind. Version 0.2
+ * wrote the published form with tags in further slots.
+ */
 static bool aqf_load_form(besom_filter *f, uint64_t form) {
   struct aqf *a = aqf(f);
+  if (a->base.table.code == WHOLE_SLOTS) {
+    if (!(form & AQF_PUBLISHED)) return false;
+    a->counters.extensions = form & AQF_EXTENSIONS;
+    form &= ~(uint64_t)AQF_EXTENSIONS;
+  }
   a->options.keep_tombstones = form & AQF_TOMBSTONES;
   a->options.published = form & AQF_PUBLISHED;
   if (form < AQF_MAPLET) return true;
@@ -134,7 +149,8 @@ static bool aqf_load_form(besom_filter *f, uint64_t form) {
 }
 
 besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
-  return besom__aqf_load_coded(f, in, NO_CODE);
+  bool whole = is_kind(f->kind, &besom__aqf) && besom__saved_code(in) == WHOLE_SLOTS;
+  return besom__aqf_load_coded(f, in, whole ? WHOLE_SLOTS : NO_CODE);
 }
 
 besom_status besom__aqf_load_coded(besom_filter *f, struct sections_in *in, enum table_code code) {

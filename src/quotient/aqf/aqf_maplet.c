@@ -135,7 +135,8 @@ static besom_status maplet_insert_copies(besom_filter *f, besom_digest d, uint64
   if (f->items > AQF_MAX_COUNT || n > AQF_MAX_COUNT - f->items) return BESOM_FULL;
   bool known = besom__aqf_longest_match(a, d, &value, &fp);
   if (!known || !f->is_set) {
-    bool raise = known && besom__fingerprint_can_count(fp.count, n, a->base.table.width);
+    bool raise =
+        known && besom__fingerprint_can_count(fp.count, n, further_payload_of(&a->base.table));
     besom_status status =
         raise ? besom__aqf_raise_count(a, &fp, n) : besom__aqf_append_new(a, d, n, value);
     if (status != BESOM_OK) return status;

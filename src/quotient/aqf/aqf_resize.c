@@ -13,12 +13,14 @@ static bool aqf_can_merge_as_sets(const besom_filter *a, const besom_filter *b,
 besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct qtable *x = &const_quotient_filter(a)->table, *y = &const_quotient_filter(b)->table;
   struct aqf *out = aqf(into);
-  if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits)
+  if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits ||
+      x->code != y->code)
     return BESOM_INCOMPATIBLE;
   if (aqf_can_merge_as_sets(a, b, into)) return besom__quotient_set_merge(a, b, into);
   const struct aqf_counters *p = &const_aqf(a)->counters, *q = &const_aqf(b)->counters;
-  out->counters = (struct aqf_counters){p->slots + q->slots, p->tombstones + q->tombstones,
-                                        p->no_entries + q->no_entries};
+  out->counters =
+      (struct aqf_counters){p->slots + q->slots, p->tombstones + q->tombstones,
+                            p->no_entries + q->no_entries, p->extensions || q->extensions};
   out->options.keep_tombstones |= const_aqf(b)->options.keep_tombstones;
   if (a->items > AQF_MAX_COUNT || b->items > AQF_MAX_COUNT - a->items) return BESOM_FULL;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;

@@ -91,7 +91,7 @@ besom_status besom__fingerprint_extend(const struct qtable *t, const struct fing
   unsigned bits = common + 1 - t->width;
   /* does not occur: two digests with so long a common prefix */
   if (bits > MAX_EXTENSION || common >= 128) return BESOM_FULL;
-  out->extension_bits = besom__fingerprint_stretch(fp->count, bits, t->width);
+  out->extension_bits = besom__fingerprint_stretch(fp->count, bits, further_payload_of(t));
   if (out->extension_bits > 128u - t->width) out->extension_bits = 128u - t->width;
   out->extension = besom__extension_of(mine.rest, t->width, out->extension_bits);
   return BESOM_OK;

@@ -92,26 +92,26 @@ static unsigned string_bits(uint64_t count, unsigned extension_bits, unsigned pa
   return 2 + gamma_bits(code_of_count(count)) + extension_bits + 1;
 }
 
-unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsigned width) {
+unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsigned payload) {
   if (LIKELY(count == 1 && !extension_bits)) return 1;
-  unsigned payload = further_payload(width), bits = string_bits(count, extension_bits, payload);
+  unsigned bits = string_bits(count, extension_bits, payload);
   return 1 + (bits + payload - 1) / payload;
 }
 
-bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width) {
-  return besom__fingerprint_slots(count + n, 0, width) -
-             besom__fingerprint_slots(count, 0, width) <=
+bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned payload) {
+  return besom__fingerprint_slots(count + n, 0, payload) -
+             besom__fingerprint_slots(count, 0, payload) <=
          n;
 }
 
 uint64_t besom__slots_of_copies(uint64_t copies, unsigned width) {
-  bool counted = width > 1 && besom__fingerprint_can_count(1, 1, width);
-  return counted ? besom__fingerprint_slots(copies, 0, width) : copies;
+  unsigned payload = further_payload(width);
+  bool counted = payload && besom__fingerprint_can_count(1, 1, payload);
+  return counted ? besom__fingerprint_slots(copies, 0, payload) : copies;
 }
 
-unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
-  unsigned payload = further_payload(width),
-           slots = besom__fingerprint_slots(count, extension_bits, width);
+unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned payload) {
+  unsigned slots = besom__fingerprint_slots(count, extension_bits, payload);
   unsigned longest =
       extension_bits + (slots - 1) * payload - string_bits(count, extension_bits, payload);
   return longest < MAX_EXTENSION ? longest : MAX_EXTENSION;
@@ -197,14 +197,15 @@ static struct bit_string read_bit_string(const struct qtable *t, uint64_t positi
   struct bit_string s = {{0}, 0};
   for (uint64_t p = position + 1; p < position + slots && s.length < MAX_STRING_BITS; p++)
     multislot_put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width),
-                       further_payload(t->width));
+                       further_payload_of(t));
   return s;
 }
 
 /* The content of the i-th further slot. */
-static uint64_t further_slot(const struct bit_string *s, unsigned i, unsigned width) {
-  return bits_below(further_tag_bits(width)) << further_payload(width) |
-         multislot_get_bits(s, i * further_payload(width), further_payload(width));
+static uint64_t further_slot(const struct qtable *t, const struct bit_string *s, unsigned i) {
+  unsigned payload = further_payload_of(t);
+  uint64_t tag = payload < t->width ? bits_below(t->width - payload) << payload : 0;
+  return tag | multislot_get_bits(s, i * payload, payload);
 }
 
 /* Bounded, whatever the bits are. */
@@ -230,7 +231,7 @@ struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quot
       .tagged = block_tags(t, block) >> (position % 64) & 1,
       .slots = slots_at(t, position),
   };
-  if (fp.slots > 1) decode(read_bit_string(t, position, fp.slots), &fp, further_payload(t->width));
+  if (fp.slots > 1) decode(read_bit_string(t, position, fp.slots), &fp, further_payload_of(t));
   return fp;
 }
 
@@ -252,28 +253,29 @@ static besom_status set_slots(struct qtable *t, const struct fingerprint *fp, un
 }
 
 besom_status besom__fingerprint_write(struct qtable *t, const struct fingerprint *fp) {
-  struct bit_string s = multislot_encode(fp, further_payload(t->width));
-  unsigned slots = besom__fingerprint_slots(fp->count, fp->extension_bits, t->width);
+  unsigned payload = further_payload_of(t),
+           slots = besom__fingerprint_slots(fp->count, fp->extension_bits, payload);
+  struct bit_string s = multislot_encode(fp, payload);
   besom_status status = set_slots(t, fp, slots);
   if (status != BESOM_OK) return status;
   uint64_t p = fp->position;
   set_slot_value(t, block_at(t, p / 64), p % 64, value_with_tag(t, fp));
   for (unsigned i = 0; i + 1 < slots; i++) {
     p++;
-    set_slot_remainder(t, block_at(t, p / 64), p % 64, further_slot(&s, i, t->width), t->width);
+    set_slot_remainder(t, block_at(t, p / 64), p % 64, further_slot(t, &s, i), t->width);
   }
   return BESOM_OK;
 }
 
 besom_status besom__fingerprint_append(struct qtable_appender *out, const struct fingerprint *fp) {
-  unsigned width = out->table.width,
-           slots = besom__fingerprint_slots(fp->count, fp->extension_bits, width);
-  struct bit_string s = multislot_encode(fp, further_payload(width));
+  unsigned width = out->table.width, payload = further_payload_of(&out->table),
+           slots = besom__fingerprint_slots(fp->count, fp->extension_bits, payload);
+  struct bit_string s = multislot_encode(fp, payload);
   besom_status status = qtable_append(out, fp->quotient, fp->remainder, width);
   if (status == BESOM_OK) qtable_append_value(out, value_with_tag(&out->table, fp));
-  out->table.extended += is_extended(fp);
+  out->table.extended += is_extended(&out->table, fp);
   for (unsigned i = 0; i + 1 < slots && status == BESOM_OK; i++)
-    status = qtable_append_further(out, further_slot(&s, i, width), width);
+    status = qtable_append_further(out, further_slot(&out->table, &s, i), width);
   return status;
 }
 
@@ -299,14 +301,14 @@ bool besom__fingerprint_matches(const struct fingerprint *fp, besom_digest rest,
 }
 
 const char *besom__fingerprint_check(const struct qtable *t, const struct fingerprint *fp) {
-  struct bit_string should = multislot_encode(fp, further_payload(t->width));
-  if (fp->slots != besom__fingerprint_slots(fp->count, fp->extension_bits, t->width))
+  unsigned payload = further_payload_of(t);
+  struct bit_string should = multislot_encode(fp, payload);
+  if (fp->slots != besom__fingerprint_slots(fp->count, fp->extension_bits, payload))
     return "a fingerprint has the wrong number of slots";
   for (unsigned i = 0; i + 1 < fp->slots; i++) {
     uint64_t p = fp->position + 1 + i;
     if (slot_value(t, block_at(t, p / 64), p % 64)) return "a further slot has a value";
-    if (slot_remainder(t, block_at(t, p / 64), p % 64, t->width) !=
-        further_slot(&should, i, t->width))
+    if (slot_remainder(t, block_at(t, p / 64), p % 64, t->width) != further_slot(t, &should, i))
       return "a multislot fingerprint is not well formed";
   }
   return NULL;

@@ -17,8 +17,9 @@
  * it is no member and matches nothing, and is kept for its extension. In tables with tags, a tagged
  * fingerprint is an entry of the no list: it is no member and matches nothing, and is kept because
  * it determines how long the extensions of members must be. Every further slot begins with a tag
- * (quotient_table.h), followed by bits of the bit string. Lengths of extensions are exact to the
- * bit, so that a change of the slot width repacks the bit string without loss.
+ * (quotient_table.h), followed by bits of the bit string: its payload. In tables with WHOLE_SLOTS
+ * there is no tag. Lengths of extensions are exact to the bit, so that a change of the slot width
+ * repacks the bit string without loss.
  */
 #ifndef BESOM_QUOTIENT_MULTISLOT_H
 #define BESOM_QUOTIENT_MULTISLOT_H
@@ -40,43 +41,46 @@ struct fingerprint {
 struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quotient,
                                            uint64_t position);
 
-/* The number of slots of a fingerprint with this count and extension. */
-unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsigned width);
+/*
+ * The number of slots of a fingerprint with this count and extension, if a further slot has this
+ * payload.
+ */
+unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsigned payload);
 
 static inline bool is_member(const struct fingerprint *fp) {
   return fp->count && !fp->tagged;
 }
 
 /* The number of slots without the extension; 0 for a tombstone. */
-static inline unsigned member_slots_of(uint64_t count, unsigned width) {
-  return count ? besom__fingerprint_slots(count, 0, width) : 0;
+static inline unsigned member_slots_of(uint64_t count, unsigned payload) {
+  return count ? besom__fingerprint_slots(count, 0, payload) : 0;
 }
 
 /* The number of slots that exist only because of the extension; all slots of a tombstone. */
-static inline unsigned extension_slots_of(const struct fingerprint *fp, unsigned width) {
-  return besom__fingerprint_slots(fp->count, fp->extension_bits, width) -
-         member_slots_of(fp->count, width);
+static inline unsigned extension_slots_of(const struct fingerprint *fp, unsigned payload) {
+  return besom__fingerprint_slots(fp->count, fp->extension_bits, payload) -
+         member_slots_of(fp->count, payload);
 }
 
-/* Whether a query must look at more than the remainder. */
-static inline bool is_extended(const struct fingerprint *fp) {
-  return fp->extension_bits || fp->tagged;
+/* Whether a query must look at more than the remainder, also one that it may not be asked for. */
+static inline bool is_extended(const struct qtable *t, const struct fingerprint *fp) {
+  return fp->extension_bits || fp->tagged || (t->code == WHOLE_SLOTS && fp->count > 1);
 }
 
 /*
  * Whether n more copies should raise the count. In narrow slots a higher count may take more slots
  * than separate fingerprints: then the answer is no.
  */
-bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width);
+bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned payload);
 
-/* The slots of so many copies of one key, inserted one by one. */
+/* The slots of so many copies of one key, inserted one by one into slots with tags. */
 uint64_t besom__slots_of_copies(uint64_t copies, unsigned width);
 
 /*
  * The longest extension of at least this many bits that takes the same number of slots: uses the
  * bits left in the last slot.
  */
-unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned width);
+unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned payload);
 
 /*
  * Writes count, extension and value. Inserts or deletes further slots as needed. Returns FULL, with

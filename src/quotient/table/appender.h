@@ -82,7 +82,7 @@ ALWAYS_INLINE void qtable_append_value(struct qtable_appender *a, uint64_t value
                  value);
 }
 
-/* Appends a further slot to the last fingerprint. bits must not be 0. */
+/* Appends a further slot to the last fingerprint. With a tag, so that it is not 0. */
 ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint64_t bits,
                                                  unsigned width) {
   a->table.further_slots++;

@@ -57,9 +57,10 @@ ALWAYS_INLINE uint64_t uppermost_bits(const struct qtable *t, const uint8_t *blo
 #endif
 }
 
-/* The used slots of a block of a table with heads. Every further slot has its uppermost bit set. */
+/* The used slots of a block of a table with heads. A tag has the uppermost bit of its slot set. */
 ALWAYS_INLINE uint64_t used_slots(const struct qtable *t, const uint8_t *block, uint64_t ends,
                                   unsigned width) {
+  if (has_whole_slots(t, width)) return slots_of_runs(t, block);
   uint64_t used = ends | block_heads(t, block);
   return t->further_slots ? used | uppermost_bits(t, block, width) : used;
 }

@@ -131,14 +131,17 @@ static __attribute__((noinline)) enum answer answer_of_multislot(const struct qt
 /*
  * The answer of the slots of a run that have the digest's remainder: of those that are heads
  * without a tag. YES if one of them is a fingerprint of one slot: a head follows, or the next run.
- * Else their further slots are compared with the digest.
+ * Else their further slots are compared with the digest. MAYBE if these are whole slots: then their
+ * payload would not be a constant at any width.
  */
 ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches,
                                     besom_digest d, unsigned width) {
   uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
   matches &= heads & ~block_tags(t, block);
   if (LIKELY(matches & last)) return ANSWER_YES;
-  return matches ? answer_of_multislot(t, block, matches, last, d, width) : ANSWER_NO;
+  if (!matches) return ANSWER_NO;
+  if (has_whole_slots(t, width)) return ANSWER_MAYBE;
+  return answer_of_multislot(t, block, matches, last, d, width);
 }
 
 #endif

@@ -91,7 +91,8 @@ static const struct qtable_ops *avx512_ops(unsigned width) {
 }
 #endif
 
-static const struct qtable_ops *ops_for(enum isa isa, unsigned width) {
+static const struct qtable_ops *ops_for(enum isa isa, const struct qtable_shape *shape) {
+  unsigned width = shape->code == WHOLE_SLOTS ? 0 : shape->width; /* 0: any */
 #ifdef BESOM_X86_VARIANTS
   if (isa == ISA_AVX512) return avx512_ops(width);
   if (isa == ISA_AVX2) return avx2_ops(width);
@@ -108,7 +109,7 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
       .blocks = blocks,
       .slots = shape->slots,
       .room = besom__qtable_room(shape->slots),
-      .ops = ops_for(isa, shape->width),
+      .ops = ops_for(isa, shape),
       .stride = stride_of(shape),
       .width = (uint8_t)shape->width,
       .words_at = words_at(shape),
@@ -154,6 +155,7 @@ static const char *check_slots_of_block(const struct checking *c, const uint8_t 
   if (~zero & c->empty) return "an empty slot has a remainder";
   if (nonzero_values(t, block) & c->empty) return "an empty slot has a value";
   if (c->starts & ~heads) return "a run does not begin with a head";
+  if (t->code == WHOLE_SLOTS) return NULL;
   return zero & ~heads & ~c->empty ? "a run has an empty slot" : NULL;
 }
 
@@ -248,5 +250,5 @@ const char *besom__qtable_check(const struct qtable *t) {
 
 uint64_t besom__further_slots(const struct qtable *t, uint64_t block) {
   const uint8_t *at = block_at(t, block);
-  return ~slots_equal(t, at, 0, t->width) & ~block_heads(t, at);
+  return ~empty_slots(t, at, t->width) & ~block_heads(t, at);
 }

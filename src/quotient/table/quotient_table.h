@@ -20,9 +20,10 @@
  * With the head word a fingerprint may take several slots: a slot of a run that is no head is a
  * further slot of the fingerprint before it. Its content begins with a tag and is never 0. So a
  * slot is empty if head, end and content are 0, and the next empty slot is a count of trailing
- * zeros. The words occupied and end alone tell where runs begin and end: a query reads the head
- * word only if its match could be a further slot. Without the head word every slot is one
- * fingerprint, and a walk from run to run finds the next empty slot.
+ * zeros; whole slots have no tag, and the words tell which slots are used (slots_of_runs). The
+ * words occupied and end alone tell where runs begin and end: a query reads the head word only if
+ * its match could be a further slot. Without the head word every slot is one fingerprint, and a
+ * walk from run to run finds the next empty slot.
  *
  * Remainders are split into planes and rows of bytes. At any width, a query compares all 64 of them
  * with one vector instruction per row and two word instructions per plane; an insert shifts rows
@@ -66,8 +67,10 @@ struct block_run {
  * CODE: 56 bits per block. CODE_AND_BYTES: these, and one byte per slot after all blocks, where no
  * query reads. The table stores both and does not move them. TAGS: one tag per fingerprint, the
  * uppermost bit of its value, which moves with it. A tagged fingerprint is no member's.
+ * WHOLE_SLOTS: nothing, but the bits of further slots are all payload, without a tag at the top.
+ * Every fingerprint of several slots counts as extended, so that queries always read the head word.
  */
-enum table_code { NO_CODE, CODE, CODE_AND_BYTES, TAGS };
+enum table_code { NO_CODE, CODE, CODE_AND_BYTES, TAGS, WHOLE_SLOTS };
 
 struct qtable_ops;
 struct qtable_appender;  /* appender.h */
@@ -213,7 +216,20 @@ static inline unsigned further_payload(unsigned width) {
   return width - further_tag_bits(width);
 }
 
-/* Whether a further slot could look like this remainder. */
+/*
+ * Whether further slots have no tag. Such a table has operations for any width: those for a single
+ * width, which is a constant there, need not ask.
+ */
+ALWAYS_INLINE bool has_whole_slots(const struct qtable *t, unsigned width) {
+  return !__builtin_constant_p(width) && t->code == WHOLE_SLOTS;
+}
+
+/* The payload in this table. */
+static inline unsigned further_payload_of(const struct qtable *t) {
+  return t->code == WHOLE_SLOTS ? t->width : further_payload(t->width);
+}
+
+/* Whether a further slot with a tag could look like this remainder. */
 ALWAYS_INLINE bool is_like_further(uint64_t remainder, unsigned width) {
   unsigned tag = further_tag_bits(width);
   return remainder >> (width - tag) == bits_below(tag);
@@ -242,7 +258,7 @@ uint64_t besom__further_slots(const struct qtable *t, uint64_t block);
 /*
  * In a table without code, all offsets up to that of the heads depend only on the width. This is
  * what a query needs of such a table, with offsets that are constants if the width is one. The
- * counters are 0.
+ * counters are 0. With whole slots they would be the same, but hot calls know slots with tags only.
  */
 static inline bool has_constant_offsets(const struct qtable *t) {
   return t->code == NO_CODE || t->code == TAGS;

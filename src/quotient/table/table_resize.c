@@ -25,14 +25,16 @@ static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient,
   }
   struct fingerprint fp = besom__fingerprint_read(r->from, r->at.quotient, r->at.position);
   bool plain = fp.count == 1 && !fp.extension_bits;
-  if (!plain && !further_payload(width)) return BESOM_INVALID; /* a damaged table */
+  unsigned payload = further_payload_of(r->into);
+  if (!plain && !payload) return BESOM_INVALID; /* a damaged table */
   fp.quotient = quotient;
   fp.remainder = remainder;
   uint64_t copies = 1;
-  if (fp.count > 1 && member_slots_of(fp.count, width) > fp.count) copies = fp.count, fp.count = 1;
+  if (fp.count > 1 && member_slots_of(fp.count, payload) > fp.count)
+    copies = fp.count, fp.count = 1;
   besom_status status = BESOM_OK;
   for (; copies && status == BESOM_OK; copies--) {
-    r->extension_slots += extension_slots_of(&fp, width);
+    r->extension_slots += extension_slots_of(&fp, payload);
     status = besom__fingerprint_append(&r->out, &fp);
   }
   return status;

@@ -147,8 +147,19 @@ static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient,
   return runs ? run_end_from(t, end, runs - 1) + 1 : end;
 }
 
+/*
+ * The used slots of a block, whatever they contain: those that runs of earlier blocks reach, heads,
+ * ends, and the slots from a head to the next head or end. The addition carries through these.
+ */
+ALWAYS_INLINE uint64_t slots_of_runs(const struct qtable *t, const uint8_t *block) {
+  uint64_t heads = block_heads(t, block), ends = block_word(t, block, WORD_END);
+  uint64_t others = ~(heads | ends), after_head = (heads & ~ends) << 1 & others;
+  return ~others | (others & ~(others + after_head)) | ~bits_from_any(block_offset(block));
+}
+
 /* The empty slots of a block of a table with heads. */
 ALWAYS_INLINE uint64_t empty_slots(const struct qtable *t, const uint8_t *block, unsigned width) {
+  if (has_whole_slots(t, width)) return ~slots_of_runs(t, block);
   uint64_t empty = ~(block_word(t, block, WORD_END) | block_heads(t, block));
   return t->further_slots ? empty & slots_equal(t, block, 0, width) : empty;
 }

@@ -22,7 +22,7 @@ static double extension_slots(double near, unsigned width) {
   double slots = 0, shorter = exp(-near);
   for (unsigned bits = 1; bits <= MAX_EXTENSION; bits++) {
     double enough = exp(-ldexp(near, -(int)bits));
-    slots += (enough - shorter) * (besom__fingerprint_slots(1, bits, width) - 1);
+    slots += (enough - shorter) * (besom__fingerprint_slots(1, bits, further_payload(width)) - 1);
     shorter = enough;
   }
   return slots;
@@ -83,7 +83,7 @@ static besom_status next_fingerprint(struct walk *w, const struct qtable_shape *
   unsigned bits = before > after ? before : after;
   if (bits > MAX_EXTENSION || bits + shape->width > 128)
     return BESOM_FULL; /* does not occur: two digests with so long a common prefix */
-  if (bits) bits = besom__fingerprint_stretch(1, bits, shape->width);
+  if (bits) bits = besom__fingerprint_stretch(1, bits, further_payload(shape->width));
   if (bits > 128 - shape->width) bits = 128 - shape->width;
   *fp = (struct fingerprint){.quotient = a.quotient,
                              .remainder = remainder_of(a, shape->width),
@@ -99,7 +99,7 @@ besom_status besom__yesno_table_count_slots(const struct lists *lists,
   struct fingerprint fp;
   besom_status status;
   for (*slots = 0; (status = next_fingerprint(&w, shape, &fp)) == BESOM_OK;)
-    *slots += besom__fingerprint_slots(1, fp.extension_bits, shape->width);
+    *slots += besom__fingerprint_slots(1, fp.extension_bits, further_payload(shape->width));
   return status == BESOM_END ? BESOM_OK : status;
 }
 

@@ -12,7 +12,8 @@ TABLES = ["quotient_table", "table_queries", "maplet", "maplet_batches", "quotie
           "filter_config", "cursor_seek", "public_calls", "remove_calls", "inline_calls_avx2"]
 SLOT_META = ["slot_meta", "slot_meta_calls", "slot_meta_code"]
 ADAPTIVE = ["aqf", "aqf_limits", "broom", "broom_long_runs", "exceptions", "extension_pool",
-            "multislot", *SLOT_META, "guard_tombstones", "guard_relocation", "guard_model"]
+            "multislot", "whole_slots", *SLOT_META, "guard_tombstones", "guard_relocation",
+            "guard_model"]
 CONCURRENT = ["table_regions", "threads", "threads_exchange", "snapshot", "concurrent_forms",
               "shared_shortage", "contract_tests */aqf,concurrent", "guard_threads"]
 LISTS = ["yesno_dynamic", "static_sets", "guard_no_list", *laws("yesno", "yesno-dynamic")]

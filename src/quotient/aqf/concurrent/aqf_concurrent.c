@@ -41,9 +41,15 @@ static const struct query_calls *concurrent_query_calls(const besom_filter *f) {
                                    : NULL;
 }
 
+/* Tables with values, or with whole slots, have no calls of their own. */
+static bool has_insert_calls(const struct qtable *t) {
+  return !t->value_bits && has_constant_offsets(t);
+}
+
 static const struct insert_calls *concurrent_insert_calls(const besom_filter *f) {
   const struct qtable *t = &const_aqf(f)->sync->query_table;
-  return f->hasher.id == HASH_XXH3 && !t->value_bits ? &t->ops->concurrent_calls->inserts : NULL;
+  return f->hasher.id == HASH_XXH3 && has_insert_calls(t) ? &t->ops->concurrent_calls->inserts
+                                                          : NULL;
 }
 
 /* ------------------------------------------------------------------ members */
@@ -113,11 +119,10 @@ static besom_status concurrent_insert(besom_filter *f, besom_digest d) {
   return LIKELY(insert_locked(f, d, region, false)) ? BESOM_OK : concurrent_insert_count(f, d, 1);
 }
 
-/* Tables with values have no calls of their own. */
 static besom_status concurrent_insert_many(besom_filter *f, const besom_digest *d, size_t n,
                                            size_t *done) {
   const struct qtable *t = &aqf(f)->sync->query_table;
-  if (LIKELY(!t->value_bits)) return t->ops->concurrent_calls->insert_many(f, d, n, done);
+  if (LIKELY(has_insert_calls(t))) return t->ops->concurrent_calls->insert_many(f, d, n, done);
   besom_status status = BESOM_OK;
   for (*done = 0; *done < n && status == BESOM_OK; *done += status == BESOM_OK)
     status = concurrent_insert(f, d[*done]);
@@ -261,7 +266,8 @@ static void unlock_filter(const besom_filter *f) {
 
 /* The flag is set before a fingerprint is extended. */
 static unsigned concurrent_prefix_bits(const besom_filter *f) {
-  bool extended = atomic_load_explicit(&const_aqf(f)->sync->extended, memory_order_relaxed);
+  const struct aqf_sync *sync = const_aqf(f)->sync;
+  bool extended = atomic_load_explicit(&sync->has_extensions, memory_order_relaxed);
   return extended ? 0 : besom__quotient_prefix_bits(f);
 }
 

@@ -110,6 +110,8 @@ static void sum_counters(struct aqf *a) {
   aqf_sync_set_counter(&a->base.table.further_slots,
                        a->base.table.further_slots + sum.further_slots);
   aqf_sync_set_counter(&a->base.table.extended, a->base.table.extended + sum.extended);
+  bool extensions = atomic_load_explicit(&sync->has_extensions, memory_order_relaxed);
+  if (a->counters.extensions != extensions) a->counters.extensions = extensions;
 }
 
 void besom__publish_counters(const struct aqf *a) {
@@ -121,6 +123,8 @@ void besom__publish_counters(const struct aqf *a) {
   if (a->base.table.further_slots)
     atomic_store_explicit(&sync->has_further_slots, true, memory_order_relaxed);
   if (a->base.table.extended) atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
+  if (a->counters.extensions || (a->base.table.extended && a->base.table.code == NO_CODE))
+    atomic_store_explicit(&sync->has_extensions, true, memory_order_relaxed);
 }
 
 struct aqf *besom__lock_all(const besom_filter *f, bool change) {

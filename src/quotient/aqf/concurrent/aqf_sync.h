@@ -28,7 +28,8 @@ struct aqf_sync {
   void *memory; /* the allocation that holds this struct */
   size_t size;
   _Atomic uint64_t exceptions;              /* how many there are */
-  atomic_bool extended;                     /* some fingerprints have extensions, or had */
+  atomic_bool extended;                     /* as in struct qtable: some are extended, or were */
+  atomic_bool has_extensions;               /* as in struct aqf_counters */
   atomic_bool has_further_slots;            /* some fingerprints have several slots, or had */
   bool exclusive;                           /* everything is locked, for a change */
   _Atomic uintptr_t writer;                 /* see below: a thread_number, or one of enum writers */

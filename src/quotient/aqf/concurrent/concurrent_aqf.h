@@ -16,7 +16,8 @@ static inline uint64_t quotient_of(const struct aqf_sync *sync, besom_digest d) 
 
 /* The number of slots of the longest fingerprint. */
 static inline unsigned most_slots(const struct aqf *a) {
-  return besom__fingerprint_slots(UINT64_C(1) << 62, MAX_EXTENSION, a->base.table.width);
+  return besom__fingerprint_slots(UINT64_C(1) << 62, MAX_EXTENSION,
+                                  further_payload_of(&a->base.table));
 }
 
 /* A change in progress. */

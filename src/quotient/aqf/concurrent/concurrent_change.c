@@ -22,6 +22,7 @@ static void make_view(struct change *c) {
   view->counters.slots = c->extension_slots = 0;
   view->counters.tombstones = a->options.keep_tombstones ? UNKNOWN_COUNT : 0;
   view->counters.no_entries = 0;
+  view->counters.extensions = false;
   view->reserve = a->reserve;
   view->options = a->options;
   view->reverse = a->reverse;
@@ -71,6 +72,8 @@ static void add_deltas(struct change *c) {
   c->home->credit -= members;
   if (c->view.base.table.extended > UNKNOWN_COUNT)
     atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
+  if (c->view.counters.extensions)
+    atomic_store_explicit(&sync->has_extensions, true, memory_order_relaxed);
   if (c->view.base.table.further_slots > UNKNOWN_COUNT)
     atomic_store_explicit(&sync->has_further_slots, true, memory_order_relaxed);
   if (extension_slots)
