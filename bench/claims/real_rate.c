@@ -116,8 +116,7 @@ const claim real_rate_claim = {
                "thousand queries), Shalla's list by blocklisted domains and npm package names, "
                "drawn uniformly 3 million times. Half of the distinct keys are members, so tables "
                "have 50 thousand to a million slots. Full has more seeds. aqf and taf have their "
-               "published forms, of which that of aqf is besom's own if it has a store; "
-               "taf_default is drawn beside them and not judged.",
+               "published forms; taf_default is drawn beside them and not judged.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -194,13 +194,12 @@ const claim zipf_claim = {
     .statement = "on Zipf 1.5 the FPR of aqf is 100 times below that of qf over the second half of "
                  "the queries, for at most 0.001 bits per key, and not above those of taf and "
                  "acf-cyclic",
-    .differs =
-        "The same queries; tables of 2^20 slots and 16 seeds (full: 2^24 and 12); the paper "
-        "does not state its size. aqf and taf have their published forms, of which that of aqf is "
-        "besom's own if it has a store; aqf_exceptions and taf_default are drawn beside "
-        "them and not judged. The FPR is that of the queries themselves in each "
-        "window, not of a second set to which the filter does not adapt; qf is taken at "
-        "its average over hash seeds, since the FPR of a single seed is a matter of chance.",
+    .differs = "The same queries; tables of 2^20 slots and 16 seeds (full: 2^24 and 12); the paper "
+               "does not state its size. aqf and taf have their published forms; aqf_exceptions "
+               "and taf_default are drawn beside "
+               "them and not judged. The FPR is that of the queries themselves in each "
+               "window, not of a second set to which the filter does not adapt; qf is taken at "
+               "its average over hash seeds, since the FPR of a single seed is a matter of chance.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
