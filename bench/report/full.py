@@ -18,6 +18,10 @@ def summary(tested, differing):
     lines = [f"Run at full size: {len(run)} of {len(tested)} claims."]
     if fewer:
         lines.append(f"Fewer seeds than stated, because of the time limit: {', '.join(fewer)}.")
+    stale = [name for name, record in run if record.stale]
+    if stale:
+        lines.append(f"Stale, because the claim or the library has changed since the run: {', '.join(stale)}. `{CONTINUE}` runs "
+                     "them again.")
     if cut:
         lines.append(f"Not judged, because the run failed or its first seed takes longer than the limit: {', '.join(cut)}.")
     if missing:
@@ -28,7 +32,8 @@ def summary(tested, differing):
 
 def state(record, error):
     if record:
-        return "fewer seeds than stated" if records.has_fewer_seeds(record) else "complete"
+        seeds = "fewer seeds than stated" if records.has_fewer_seeds(record) else "complete"
+        return f"stale, {seeds}" if record.stale else seeds
     return error or "not run at full size"
 
 

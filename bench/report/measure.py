@@ -136,7 +136,7 @@ class Bench:
 
     limit: minutes of a claim at full size. A record of a quick run stays valid while the program is the same. A full run takes
     hours, so its records stay valid while the measuring part of the claim is the same (measuring.py); they name the commit of the
-    program.
+    program. A line "# stale: reason" in a record ends that: for a change of the library that changes what was measured.
     """
 
     def __init__(self, program, directory, full, stored=False, seeds=None, limit=LIMIT):
@@ -162,13 +162,20 @@ class Bench:
         """Whether a run that is described like this need not be repeated."""
         if self.stored:
             return True
-        return about.get("source") == source_of(claim) if self.full else about.get("program") == self.fingerprint
+        return not self.why_stale(claim, about) if self.full else about.get("program") == self.fingerprint
+
+    def why_stale(self, claim, about):
+        """Why a full run that is described like this is not valid any more: its claim, or what it says itself; else None."""
+        if self.full and about.get("source") != source_of(claim):
+            return "the claim has changed since this run"
+        return about.get("stale")
 
     def known(self, claim):
         """The record of this claim, at this size; None if there is none that is still valid."""
         record = records.read(self.path(claim))
         if not record or record.about["size"] != self.size or record.columns != claim["columns"]:
             return None
+        record.stale = self.why_stale(claim, record.about)
         return record if self.is_current(claim, record.about) else None
 
     def needs_run(self, claim):

@@ -48,6 +48,7 @@ class Record:
         self.seeds = [Rows(self.rows)] + [Rows(dict(zip(table[0], row[1:])) for row in further if row[0] == number)
                                           for number in numbers]
         self.verdict = self.about["verdict"]
+        self.stale = None  # why this full run is not valid any more
 
     def where(self, condition):
         return select(self.rows, condition)

@@ -89,6 +89,8 @@ def measured(sentence, record):
 
 def remarks_of(sentence, factors, record):
     found = []
+    if record.stale:
+        found.append(f"stale: {record.stale}")
     if len(factors) == 1:
         found.append("one measurement, no interval")
     try:

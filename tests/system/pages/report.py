@@ -102,7 +102,15 @@ def test_full_runs(source, bench, work):
     for name in ("repeats", "zipf"):
         assert f"{name} was not tested: ended with exit code 7" in error, "what a lower limit has cut is not run again"
     assert "repeats (2 of 3)" in page, "a record is lost by a run that failed"
+    assert "tale" not in page, page
     check_tables(read(docs, "results-full.md").splitlines())
+    record = os.path.join(os.path.dirname(docs), "bench", "records", "full", "repeats.csv")
+    with open(record, "r+", encoding="utf-8") as file:
+        changed = re.sub("# source: .*", f"# source: {0:016}", file.read())
+        file.seek(0)
+        file.write(changed)
+    _, page = run("*) exit 7", ["repeats"], "--stored", os.path.dirname(record))
+    assert "Stale, because the claim or the library has changed since the run: repeats." in page and "| stale, fewer seeds than stated |" in page, page
 
 
 def wait_until(condition, what):
