@@ -64,6 +64,7 @@ struct besom_sidecar {
   int lock_file;
   struct process process;
   bool displaced; /* another sidecar writes to the log or the file: the filter may lack keys */
+  bool unlocked;  /* the lock file was missing when it was looked at last: as displaced, for now */
   bool stale;     /* of a static kind: the filter lacks a key that was told of */
   bool was_stale; /* before the transaction */
   const char *problem;
@@ -133,7 +134,7 @@ static inline bool sidecar_is_foreign(const besom_sidecar *s) {
 
 /* Every query is answered yes. */
 static inline bool sidecar_answers_yes(const besom_sidecar *s) {
-  return s->displaced || s->stale;
+  return s->displaced || s->unlocked || s->stale;
 }
 
 /* The filter may deny keys that were removed before the present stamp. */

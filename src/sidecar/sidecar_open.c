@@ -244,6 +244,13 @@ besom_status besom__sidecar_refuse(besom_sidecar *s, bool displaced, const char 
   return BESOM_LOCKED;
 }
 
+static void set_unlocked(besom_sidecar *s, bool unlocked) {
+  if (s->unlocked == unlocked) return;
+  sidecar_lock(s);
+  s->unlocked = unlocked;
+  sidecar_unlock(s);
+}
+
 /* Somebody who removed the lock file may have let another process in. The directory may also be
    somewhere else for a while: then this sidecar is refused until it is back. */
 besom_status besom__sidecar_check_lock(besom_sidecar *s) {
@@ -254,7 +261,8 @@ besom_status besom__sidecar_check_lock(besom_sidecar *s) {
   if (len + sizeof lock_suffix > sizeof path || fstat(s->lock_file, &mine) != 0) return BESOM_OK;
   memcpy(path, s->path, len);
   memcpy(path + len, lock_suffix, sizeof lock_suffix);
-  if (stat(path, &there) != 0)
+  set_unlocked(s, stat(path, &there) != 0);
+  if (s->unlocked)
     return besom__sidecar_refuse(s, false,
                                  "the lock file was removed: another process may use the "
                                  "file. Close the sidecar and open it again");

@@ -303,6 +303,24 @@ static void a_record_of_another_sidecar_is_noticed(void **state) {
 
 /* ------------------------------------------------------------------ removed lock files */
 
+/* The directory is somewhere else for a while. */
+static void a_lock_file_that_is_back_is_the_lock(void **state) {
+  (void)state;
+  app a;
+  app_init(&a, false);
+  app_open(&a, BESOM_SIDECAR_NEW);
+  temp_path lock = lock_of(&a), away = temp_dir_file(&a.dir, "away");
+  assert_int_equal(rename(lock.text, away.text), 0);
+  assert_int_equal(besom_sidecar_begin(a.s), BESOM_LOCKED);
+  assert_true(besom_sidecar_may_contain(a.s, "other", 5));
+  assert_int_equal(rename(away.text, lock.text), 0);
+  put_range(&a, 0, 10);
+  assert_false(besom_sidecar_may_contain(a.s, "other", 5));
+  app_close(&a);
+  app_open(&a, BESOM_SIDECAR_LOADED);
+  app_done(&a);
+}
+
 static void a_removed_lock_file_is_noticed(void **state) {
   (void)state;
   app a;
@@ -312,7 +330,9 @@ static void a_removed_lock_file_is_noticed(void **state) {
   assert_int_equal(besom_sidecar_sync(a.s), BESOM_OK);
   database *txn = app_begin(&a);
   assert_int_equal(remove(lock_of(&a).text), 0);
+  assert_false(besom_sidecar_may_contain(a.s, "other", 5));
   assert_int_equal(besom_sidecar_insert(a.s, "k", 1), BESOM_LOCKED);
+  assert_true(besom_sidecar_may_contain(a.s, "other", 5)); /* from here on */
   app_abort(&a, txn);
   besom_sidecar *first = a.s;
   app_open(&a, BESOM_SIDECAR_LOADED); /* a second one */
@@ -342,6 +362,7 @@ int main(void) {
       cmocka_unit_test(the_second_writer_of_a_log_is_refused),
       cmocka_unit_test(a_record_of_another_sidecar_is_noticed),
       cmocka_unit_test(a_removed_lock_file_is_noticed),
+      cmocka_unit_test(a_lock_file_that_is_back_is_the_lock),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
