@@ -69,6 +69,7 @@ static void read_suffixes(const conflicts *listed, const char *path, key_index *
   besom_bytes rule;
   while (keys_next(rules, &rule))
     if (!conflicts_has(listed, rule)) key_index_add(to, rule);
+  if (!keys_count(rules)) fail("%s: no public suffixes: is this a file of publicsuffix.org?", path);
   keys_close(rules);
 }
 

@@ -238,11 +238,14 @@ static void explain_config(besom_config config, besom_status status, key_reader 
   check_config(&config);
 }
 
+static _Noreturn void refuse_domains_of_kind(const char *kind) {
+  usage_error("--domains: filters of kind %s cannot be exact on the public suffixes; use --kind "
+              "yesno or cascade, or omit --kind",
+              kind);
+}
+
 static _Noreturn void explain(besom_status status) {
-  if (status == BESOM_UNSUPPORTED && given.form.domains)
-    usage_error("--domains: filters of kind %s cannot be exact on the public suffixes; use --kind "
-                "yesno or cascade, or omit --kind",
-                given.kind);
+  if (status == BESOM_UNSUPPORTED && given.form.domains) refuse_domains_of_kind(given.kind);
   if (status == BESOM_UNSUPPORTED && given.no.n)
     usage_error("--no: filters of kind %s cannot be exact on a no list; use --kind aqf or cascade",
                 given.kind);
@@ -522,6 +525,7 @@ static void prepare_domains(key_reader *yes, key_reader *no) {
 
 static void finish_domains(besom_filter *f) {
   if (!given.form.domains) return;
+  if (besom_abilities(f) & BESOM_TAKES_SAMPLE) refuse_domains_of_kind(filter_stats(f).kind);
   besom_status status =
       besom_set_domains(f, domains.labels, domains.exceptions ? BESOM_DOMAINS_EXCEPT : 0);
   if (status == BESOM_UNSUPPORTED)
