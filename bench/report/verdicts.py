@@ -57,8 +57,8 @@ def interval(factors):
 
 def decide(wanted, mean, low, high, bound=False, similar=False):
     """The verdict of a mean and its 95 % interval. wanted: the paper's factor; None for a direction only."""
-    threshold = 1 if bound or wanted is None else REACHED * wanted
-    if high >= TOO_WIDE * low and low < threshold < high and not bound:
+    thresholds = (REACHED, 1 / REACHED) if similar else (1 if wanted is None else REACHED * wanted,)
+    if high >= TOO_WIDE * low and any(low < threshold < high for threshold in thresholds) and not bound:
         return UNDECIDED
     if bound:
         return CONTRADICTED if high < 1 else REPRODUCED

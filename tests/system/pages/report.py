@@ -165,7 +165,7 @@ def test_judges(source):
     for high, verdict in ((0.99, "contradicted"), (1.01, "reproduced")):
         assert verdicts.decide(1, 0.95, 0.9, high, bound=True) == verdict, high
     for (low, high), verdict in (((0.8, 1.25), "reproduced"), ((1.14, 2.21), "weaker"), ((0.7, 0.9), "weaker"), ((1.3, 2), "contradicted"),
-                                 ((0.5, 0.79), "contradicted")):
+                                 ((0.5, 0.79), "contradicted"), ((0.9, 2), "not decided"), ((0.6, 1.2), "not decided")):
         assert verdicts.decide(1, math.sqrt(low * high), low, high, similar=True) == verdict, (low, high)
     mean, low, high = verdicts.interval([2, 8])
     assert abs(mean - 4) < 1e-9 and low < 1e-3 and high > 1e4, (mean, low, high)
