@@ -55,7 +55,10 @@ static int reply_incomplete_info(RedisModuleCtx *ctx, const struct af *af, enum 
 }
 
 static uint64_t counter_or_zero(const struct af *af, const char *name) {
-  return af->filter ? counter_of(af->filter, name) : 0; /* a packed filter has no reports */
+  besom_filter *view = af_view(af);
+  uint64_t n = view ? counter_of(view, name) : 0;
+  af_end_view(af, view);
+  return n;
 }
 
 int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

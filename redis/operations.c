@@ -148,9 +148,32 @@ static besom_status deny_frozen(struct af *af, besom_digest digest, bool listed)
   return without_eviction(frozen_deny(af->frozen, digest, listed, forgets));
 }
 
+/* A report of a larger packed filter unpacks it, because unpacking it for each would take long. */
+#define PACKED_REPORT_SLOTS 1200
+
+static besom_status report_packed(struct af *af, besom_digest digest) {
+  besom_filter *view;
+  besom_status status = besom__unpack(af->packed, &redis_allocator, &view);
+  if (status != BESOM_OK) return status;
+  status = without_eviction(besom_adapt_digest(view, digest));
+  besom__packed_take_exceptions(af->packed, view, &redis_allocator);
+  besom_free(view);
+  return status;
+}
+
+static besom_status report_small(struct af *af, besom_digest digest, bool *changed) {
+  bool yes = besom__packed_contains(af->packed, digest);
+  besom_status status = yes ? report_packed(af, digest) : BESOM_OK;
+  *changed = yes && status == BESOM_OK;
+  af_count_report(af, *changed ? FIXED : status == BESOM_RESERVE_FULL ? REFUSED : NO_CHANGE);
+  return status;
+}
+
 /* A cache must not forget by what was queried: queries are neither replicated nor saved. */
 besom_status af_report(struct af *af, besom_bytes item, bool *changed) {
   besom_digest digest = digest_of(af, item);
+  if (af->packed && besom__packed_slots(af->packed) <= PACKED_REPORT_SLOTS)
+    return report_small(af, digest, changed);
   if (af->packed && besom__packed_contains(af->packed, digest)) {
     besom_status status = af_unpack(af);
     if (status != BESOM_OK) return status;
@@ -177,8 +200,9 @@ besom_status af_no_add(struct af *af, besom_bytes item, bool *changed) {
 }
 
 besom_status af_no_remove(struct af *af, besom_bytes item, bool *changed) {
-  besom_status status =
-      af->packed ? BESOM_NOT_FOUND : besom_no_remove(af->filter, item.data, item.len);
+  bool may_be_listed = !af->packed || besom__packed_has_exceptions(af->packed);
+  besom_status status = may_be_listed ? af_unpack(af) : BESOM_NOT_FOUND;
+  if (status == BESOM_OK) status = besom_no_remove(af->filter, item.data, item.len);
   bool frozen = af->frozen && frozen_undeny(af->frozen, digest_of(af, item));
   *changed = status == BESOM_OK || frozen;
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;

@@ -265,7 +265,7 @@ bool af_is_multiset(const struct af *af) {
 struct af *af_visit_blocks(struct af *af, const struct block_visitor *v) {
   af = v->visit(v->ctx, af);
   if (af->incoming.data) af->incoming.data = v->visit(v->ctx, af->incoming.data);
-  if (af->packed) af->packed = v->visit(v->ctx, af->packed);
+  if (af->packed) af->packed = besom__packed_visit(af->packed, v);
   if (af->frozen) af->frozen = frozen_visit_blocks(af->frozen, v);
   besom_filter *filter = af->filter ? besom__visit_blocks(af->filter, v) : NULL;
   if (filter) af->filter = filter;

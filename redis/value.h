@@ -57,9 +57,9 @@ bool af_has_value(const struct af *af);
 
 /*
  * Small filters are packed (quotient/packed/packed.h) when a value is made or loaded, and stay so
- * while they are queried, and items are added and removed. af_pack packs the filter of a value if
- * that is possible; if there is no memory it stays as it is. af_unpack is for changes that a packed
- * filter cannot do; it stays unpacked. Errors of af_unpack: NO_MEMORY.
+ * while they are queried, and items are added, removed and reported. af_pack packs the filter of a
+ * value if that is possible; if there is no memory it stays as it is. af_unpack is for changes that
+ * a packed filter cannot do; it stays unpacked. Errors of af_unpack: NO_MEMORY.
  */
 void af_pack(struct af *af);
 besom_status af_unpack(struct af *af);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/system/memory.h"
+#include "exceptions/reports.h"
 #include "kinds.h"
 #include "quotient/aqf/aqf.h"
 #include "quotient/packed/packed_table.h"
@@ -41,12 +42,24 @@ besom_digest besom__packed_hash(const struct packed *p, const void *key, size_t 
   return besom__siphash(p->seed, key, len);
 }
 
+uint64_t besom__packed_slots(const struct packed *p) {
+  return p->model->slots;
+}
+
+bool besom__packed_has_exceptions(const struct packed *p) {
+  return p->exceptions;
+}
+
+static bool packed_denies(const struct packed *p, besom_digest d) {
+  return UNLIKELY(p->exceptions) && p->exceptions->count && exceptions_deny(p->exceptions, d);
+}
+
 uint64_t besom__packed_count(const struct packed *p, besom_digest d) {
-  return p->model->ops->count(p, d);
+  return packed_denies(p, d) ? 0 : p->model->ops->count(p, d);
 }
 
 bool besom__packed_contains(const struct packed *p, besom_digest d) {
-  return p->model->ops->contains(p, d);
+  return p->model->ops->contains(p, d) && !packed_denies(p, d);
 }
 
 /* ------------------------------------------------------------------ changes */
@@ -93,7 +106,10 @@ besom_status besom__packed_insert(struct packed **at, besom_digest d,
   if (p->items == p->model->capacity) return BESOM_FULL;
   if (!p->slack && !(p->slack = slack_of(p))) return BESOM_FULL;
   if (p->items == p->room && enlarge(at, allocator) != BESOM_OK) return BESOM_NO_MEMORY;
-  (*at)->model->ops->insert(*at, d);
+  p = *at;
+  p->model->ops->insert(p, d);
+  if (UNLIKELY(p->exceptions) && p->exceptions->count)
+    besom__exceptions_remove(p->exceptions, d, false);
   return BESOM_OK;
 }
 
@@ -102,18 +118,19 @@ bool besom__packed_is_full(const struct packed *p) {
 }
 
 bool besom__packed_remove(struct packed *p, besom_digest d) {
-  return p->model->ops->remove(p, d);
+  return !packed_denies(p, d) && p->model->ops->remove(p, d);
 }
 
 /* ------------------------------------------------------------------ packing */
 
 /* The layer that has the table; NULL if the filter cannot be packed. */
 static const besom_filter *packable_layer(const besom_filter *f) {
-  if (f->snapshot || f->mapping || f->task || f->bound || f->is_set || f->exceptions) return NULL;
+  if (f->snapshot || f->mapping || f->task || f->bound || f->is_set) return NULL;
   if (f->domains.labels || f->hasher.id != HASH_SIP) return NULL;
   const besom_filter *layer = f;
   if (is_kind(f->kind, &besom__scaling)) layer = besom_layer(f, 1) ? NULL : besom_layer(f, 0);
   if (!layer || !is_kind(layer->kind, &besom__aqf)) return NULL;
+  if (layer != f && layer->exceptions) return NULL;
   const struct qtable *t = &const_quotient_filter(layer)->table;
   bool fits = t->slots <= PACKED_MAX_SLOTS && layer->items <= layer->capacity;
   bool plain = t->code == NO_CODE && !t->value_bits && !t->extended;
@@ -144,6 +161,47 @@ static bool append_all_entries(struct packed *p, const besom_filter *layer) {
   return p->items == layer->items;
 }
 
+/* ------------------------------------------------------------------ exceptions */
+
+static void drop_exceptions(struct packed *p, const besom_allocator *allocator) {
+  if (!p->exceptions) return;
+  besom__exceptions_free(p->exceptions, allocator);
+  besom__release(allocator, p->exceptions, sizeof *p->exceptions);
+  p->exceptions = NULL;
+}
+
+static besom_status copy_exceptions(struct packed *p, const struct exception_set *from,
+                                    const besom_allocator *allocator) {
+  if (!from) return BESOM_OK;
+  struct exception_set *m = besom__allocate(allocator, sizeof *m);
+  if (!m) return BESOM_NO_MEMORY;
+  if (besom__exceptions_copy(m, from, allocator) == BESOM_OK) {
+    p->exceptions = m;
+    return BESOM_OK;
+  }
+  besom__release(allocator, m, sizeof *m);
+  return BESOM_NO_MEMORY;
+}
+
+static besom_status give_exceptions(const struct packed *p, besom_filter *f) {
+  if (!p->exceptions) return BESOM_OK;
+  struct exception_set *m = besom__reports_set(f);
+  if (!m || besom__exceptions_copy(m, p->exceptions, &f->allocator) != BESOM_OK)
+    return BESOM_NO_MEMORY;
+  besom__choose_calls(f);
+  return BESOM_OK;
+}
+
+void besom__packed_take_exceptions(struct packed *p, besom_filter *f,
+                                   const besom_allocator *allocator) {
+  drop_exceptions(p, allocator);
+  p->exceptions = f->exceptions;
+  f->exceptions = NULL;
+  besom__choose_calls(f);
+}
+
+/* ------------------------------------------------------------------ packing and unpacking */
+
 besom_status besom__pack(const besom_filter *f, const besom_allocator *allocator,
                          struct packed **out) {
   const besom_filter *layer = packable_layer(f);
@@ -158,12 +216,13 @@ besom_status besom__pack(const besom_filter *f, const besom_allocator *allocator
   p->model = m;
   p->room = room;
   memcpy(p->seed, f->hasher.seed, SEED_BYTES);
-  if (append_all_entries(p, layer)) {
+  besom_status status = append_all_entries(p, layer) ? copy_exceptions(p, f->exceptions, allocator)
+                                                     : BESOM_UNSUPPORTED;
+  if (status == BESOM_OK)
     *out = p;
-    return BESOM_OK;
-  }
-  besom__packed_free(p, allocator);
-  return BESOM_UNSUPPORTED;
+  else
+    besom__packed_free(p, allocator);
+  return status;
 }
 
 /* A digest with this address, in the middle of those that have it. */
@@ -200,6 +259,7 @@ besom_status besom__unpack(const struct packed *p, const besom_allocator *alloca
   besom_status status = besom__packed_model_make(p->model, p->seed, allocator, &f);
   if (status != BESOM_OK) return status;
   status = insert_all(p, f);
+  if (status == BESOM_OK) status = give_exceptions(p, f);
   if (status == BESOM_OK)
     *out = f;
   else
@@ -212,13 +272,25 @@ struct packed *besom__packed_copy(const struct packed *p, const besom_allocator 
   struct packed *copy = besom__allocate(allocator, bytes);
   if (!copy) return NULL;
   memcpy(copy, p, bytes);
+  copy->exceptions = NULL;
   besom__packed_model_ref(copy->model);
-  return copy;
+  if (copy_exceptions(copy, p->exceptions, allocator) == BESOM_OK) return copy;
+  besom__packed_free(copy, allocator);
+  return NULL;
+}
+
+struct packed *besom__packed_visit(struct packed *p, const struct block_visitor *v) {
+  p = v->visit(v->ctx, p);
+  if (!p->exceptions) return p;
+  p->exceptions = v->visit(v->ctx, p->exceptions);
+  besom__exceptions_visit(p->exceptions, v);
+  return p;
 }
 
 void besom__packed_free(struct packed *p, const besom_allocator *allocator) {
   if (!p) return;
   size_t bytes = packed_bytes(p->model, p->room);
+  drop_exceptions(p, allocator);
   besom__packed_model_unref(p->model);
   besom__release(allocator, p, bytes);
 }

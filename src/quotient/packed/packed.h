@@ -12,18 +12,19 @@
  *   directory    how many fingerprints come before every 64th quotient
  *
  * So a fingerprint takes width + 1 bits and a slot one bit; there are no empty slots and no tail. A
- * copy of a key is a further fingerprint.
+ * copy of a key is a further fingerprint. The exceptions of the filter are a block of their own.
  */
 #ifndef BESOM_QUOTIENT_PACKED_H
 #define BESOM_QUOTIENT_PACKED_H
 
 #include "besom.h"
+#include "core/blocks.h"
 
 struct packed;
 
 /*
  * Packs a filter, which stays as it is. UNSUPPORTED if it cannot be packed: another kind or hash,
- * more than one layer, exceptions, values, extensions, or more than PACKED_MAX_SLOTS slots.
+ * more than one layer, values, extensions, or more than PACKED_MAX_SLOTS slots.
  */
 #define PACKED_MAX_SLOTS 24576
 besom_status besom__pack(const besom_filter *f, const besom_allocator *allocator,
@@ -32,10 +33,20 @@ besom_status besom__pack(const besom_filter *f, const besom_allocator *allocator
 besom_status besom__unpack(const struct packed *p, const besom_allocator *allocator,
                            besom_filter **out);
 struct packed *besom__packed_copy(const struct packed *p, const besom_allocator *allocator);
+/*
+ * Takes the exceptions of f, which besom__unpack made of p with the same allocator. So a change of
+ * exceptions is one of the unpacked filter, which is then freed. It takes the time of an unpack.
+ */
+void besom__packed_take_exceptions(struct packed *p, besom_filter *f,
+                                   const besom_allocator *allocator);
+/* Visits all memory of p. Returns where p is. */
+struct packed *besom__packed_visit(struct packed *p, const struct block_visitor *v);
 /* May run in any thread. */
 void besom__packed_free(struct packed *p, const besom_allocator *allocator);
 
 uint64_t besom__packed_items(const struct packed *p);
+uint64_t besom__packed_slots(const struct packed *p);
+bool besom__packed_has_exceptions(const struct packed *p);
 besom_digest besom__packed_hash(const struct packed *p, const void *key, size_t len);
 bool besom__packed_contains(const struct packed *p, besom_digest d);
 uint64_t besom__packed_count(const struct packed *p, besom_digest d);

@@ -15,6 +15,7 @@
 
 struct packed {
   struct packed_model *model;
+  struct exception_set *exceptions; /* NULL if there were none */
   uint8_t seed[SEED_BYTES];
   uint32_t items;   /* with copies */
   uint32_t copies;  /* items that are not the first of their fingerprint */

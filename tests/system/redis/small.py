@@ -49,7 +49,15 @@ class Small(unittest.TestCase):
                 r("BF.RESERVE", keys[-1], 0.01, 100, *options)
                 r("BF.MADD", keys[-1], *range(items or 1))
                 items or r("AF.DEL", keys[-1], 0)
+        r("AF.RESERVE", "reported", 0.05, 100)
+        r("AF.MADD", "reported", *range(90))
+        fixed = [item for item in range(1000, 2000) if r("AF.REPORT", "reported", item) == [1]]
+        self.assertGreater(len(fixed), 3)
+        self.assertEqual(len(fixed), r("AF.INFO", "reported", "exceptions"))
+        keys.append("reported")
         sizes = [r("AF.INFO", key, "size") for key in keys]
+        self.assertLess(max(sizes), 1000)
+        before = r("DEBUG", "DIGEST-VALUE", "reported")
         for key in keys:
             r("COPY", key, key + " copied")
             r("RESTORE", key + " restored", 0, r("DUMP", key))
@@ -57,6 +65,11 @@ class Small(unittest.TestCase):
         for key, size in zip(keys, sizes):
             for copy in (key, key + " copied", key + " restored"):
                 self.assertLessEqual(r("AF.INFO", copy, "size"), size, copy)
+        for copy in ("reported", "reported copied", "reported restored"):
+            self.assertEqual(before, r("DEBUG", "DIGEST-VALUE", copy))
+            self.assertFalse(any(r("AF.MEXISTS", copy, *fixed)))
+            self.assertEqual([0, 0], [r("AF.DEL", copy, fixed[0]), r("AF.COUNT", copy, fixed[0])])
+            self.assertEqual([1, 1], [r("AF.ADD", copy, fixed[0]), r("AF.EXISTS", copy, fixed[0])])
         server.close()
 
     def test_what_a_packed_filter_cannot_do_itself(self):
