@@ -283,10 +283,10 @@ static void without_memory_nothing_changes(void **state) {
   failing_allocator_close(&memory);
 }
 
-/* What docs/kinds.md says about small filters. */
+/* What docs/kinds.md says about small filters, in round numbers. */
 static void memory_of_small_filters(void **state) {
   (void)state;
-  static const size_t most[][3] = {{100, 859, 184}, {1000, 2317, 1240}};
+  static const size_t most[][3] = {{100, 900, 190}, {1000, 2400, 1250}};
   failing_allocator_init(&memory);
   for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
     struct shape s = {"aqf", "", most[i][0], 0.01};
