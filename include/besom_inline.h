@@ -21,7 +21,7 @@
  *
  * | kind | inline if | instructions that the caller is compiled for |
  * |---|---|---|
- * | blocked-bloom | a key sets 8 bits: rates of about 1/40 to 1/600 | AVX2, or AVX-512 F and DQ |
+ * | blocked-bloom | a key sets 8 bits: rates of about 1/55 to 1/1400 | AVX2, or AVX-512 F and DQ |
  * | cf, vacuum | fingerprints of 4, 6, 8, 10, 12, 14 or 16 bits, no windows | any |
  * | fuse | cells of 8 or 16 bits | any |
  * | pqf | remainders of up to 8 bits | AVX2 and BMI2 |
