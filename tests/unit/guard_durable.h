@@ -408,7 +408,7 @@ static inline guard_setup small_guard(const char *kind, besom_layout layout) {
 }
 
 static inline bool works_with_stores(const besom_kind_info *kind) {
-  return (kind->abilities & BESOM_CAN_MATCH) && (kind->abilities & BESOM_CAN_ADAPT);
+  return adapts_in_guards(kind);
 }
 
 #endif

@@ -3,11 +3,18 @@
 #define BESOM_TESTS_GUARD_SETUP_H
 
 #include "besom_store.h"
+#include "kinds.h"
 
 typedef struct guard_setup {
   besom_config filter;
   besom_guard_config guard; /* without its filter */
 } guard_setup;
+
+/* Whether a guard adapts filters of the kind. yesno-dynamic takes reports, but not by a store. */
+static inline bool adapts_in_guards(const besom_kind_info *info) {
+  const struct besom_kind *kind = besom__kind_named(info->name);
+  return info->abilities & BESOM_CAN_MATCH && kind->store->adapt_at;
+}
 
 /* Both structs end with this call: the guard must have copied what it needs. */
 static inline besom_status open_guard(const guard_setup *setup, besom_store *store,

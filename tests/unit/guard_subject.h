@@ -298,11 +298,11 @@ static inline void assert_unchanged(state_copy *copy, const subject *s) {
 
 /* Every kind that does not relocate fingerprints. guard_relocation.c tests the others. */
 static inline void for_each_subject(void (*law)(subject *s), besom_adapt_policy adapt) {
-  unsigned needed =
-      BESOM_CAN_INSERT | BESOM_CAN_MATCH | (adapt == BESOM_ADAPT_NEVER ? 0 : BESOM_CAN_ADAPT);
+  const unsigned needed = BESOM_CAN_INSERT | BESOM_CAN_MATCH;
   unsigned kinds = 0;
   for (size_t i = 0; besom_kinds(i); i++) {
     if ((besom_kinds(i)->abilities & needed) != needed) continue;
+    if (adapt != BESOM_ADAPT_NEVER && !adapts_in_guards(besom_kinds(i))) continue;
     kinds++;
     for (uint32_t width = 2; width <= 4; width++) {
       failing_allocator memory;
