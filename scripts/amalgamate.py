@@ -20,6 +20,8 @@ How one translation unit holds what are many in the usual build:
 - Compiling is what users wait for. Without --all-variants there are only the copies that earn
   their time (docs/embedding.md): is_extra tells the others, and the name of each stands for one
   that is there (stand_ins). Portable code beside AVX2 is not inlined by force (BESOM_COMPACT).
+- Sources that no query and no insert runs (all but HOT), and the portable code beside AVX2, are
+  compiled with gcc -O1 if the flags say more.
 - A function that other sources call is never inlined (apart), as in the usual build.
 - clang does not define __AVX2__ and its like for a target attribute. They become BESOM__AVX2__.
 
@@ -49,6 +51,13 @@ ISA_MACRO = re.compile(r"\b(__AVX2__|__BMI__|__BMI2__|__LZCNT__|__POPCNT__|__AVX
 FEATURE_MACRO = re.compile(r"#define _(GNU|DEFAULT|POSIX_C)_SOURCE\b")
 # Macros of a source that select what headers contain. They keep their names.
 SETTINGS = {"UNSHARED", "BESOM_SHARED", "XXH_INLINE_ALL", "PATH_MAX"}
+
+
+# Rooms and files whose code queries, inserts and builds spend their time in.
+HOT = ("api/filter_hot.c", "api/filter_query.c", "bloom/", "build/bulk", "chains/", "core/hash.c",
+       "core/partition.c", "core/sort.c", "cuckoo/", "exceptions/", "layers/", "lists/cascade.c",
+       "lists/updated.c", "papers/", "partition/", "quotient/aqf/", "quotient/packed/",
+       "quotient/table/", "ribbon/", "stacked/stacked.c")
 
 
 class Library:
@@ -263,14 +272,27 @@ def stand_ins(library):
     return "".join(["#define BESOM_FEW_WIDTHS 1\n#define BESOM_WITHOUT_AVX512 1\n", *lines])
 
 
+# Cuckoo tables have only portable code.
+def stands_back(stem, isa):
+    return isa == "portable" and stem != "partial_key_calls"
+
+
+def beside_avx2(text):
+    """Portable code is not hot where there is code for AVX2."""
+    begin, end = (f"#ifdef BESOM_COMPACT\n{macro}\n#endif\n"
+                  for macro in ("BESOM_NOT_HOT", "BESOM_AS_FLAGS_SAY"))
+    return f"\n{begin}{text}\n{end}"
+
+
 def copies(args, library, isa):
     """The sources that are compiled per instruction set, for this one."""
     text = []
 
     def add(f, stem, width, suffix, **macros):
         if args.all_variants or not is_extra(stem, isa, width):
-            text.append(copy_of(library, f, f"{suffix}_{isa}" + (f"_{width}" if width else ""),
-                                **macros, **({"BESOM_WIDTH": width} if width else {})))
+            copy = copy_of(library, f, f"{suffix}_{isa}" + (f"_{width}" if width else ""),
+                           **macros, **({"BESOM_WIDTH": width} if width else {}))
+            text.append(beside_avx2(copy) if stands_back(stem, isa) and not args.all_variants else copy)
 
     for f in args.variants:
         stem = pathlib.PurePath(f).stem
@@ -331,6 +353,15 @@ PREAMBLE = """{papers}
 
 /* The instruction sets of the code that follows: at first those of the compiler's flags. */
 {isa_macros}
+/* For code that is not hot: less optimized, to be compiled sooner. */
+#if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(__clang__)
+#define BESOM_NOT_HOT _Pragma("GCC push_options") _Pragma("GCC optimize(\\"O1\\")")
+#define BESOM_AS_FLAGS_SAY _Pragma("GCC pop_options")
+#else
+#define BESOM_NOT_HOT
+#define BESOM_AS_FLAGS_SAY
+#endif
+
 /* clang wants the target of a function in its first declaration. */
 #ifdef __clang__
 {targets}#else
@@ -406,6 +437,8 @@ def amalgamation(args, library, left_out):
         text = plain_source(library, f, header_names, repeated)
         text = own_includes(text.replace("#define XXH_INLINE_ALL\n", ""), included)
         text = with_targets(text)
+        if not f.startswith(HOT):
+            text = f"\nBESOM_NOT_HOT\n{text}BESOM_AS_FLAGS_SAY\n"
         if f.startswith("papers/"):
             text = f"#ifndef BESOM_WITHOUT_PAPERS\n{text}#endif\n"
         out.append(text)
