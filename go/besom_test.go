@@ -411,6 +411,32 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
+func TestLockedTakesKeysOfEveryForm(t *testing.T) {
+	f := must[*Filter](t)(New(Config{Kind: "bloom", Capacity: 1000}))
+	l := NewLocked(must[*Filter](t)(New(Config{Capacity: 1000, FPR: 1.0 / 16})))
+	check(t, l.AddString("pear"))
+	check(t, l.AddUint64(7))
+	check(t, l.RemoveString("pear"))
+	check(t, l.RemoveUint64(7))
+	wants(t, l.RemoveUint64(7), ErrNotFound)
+	wants(t, NewLocked(f).RemoveString("pear"), ErrUnsupported)
+	for i := uint64(0); i < 900; i++ {
+		check(t, l.AddUint64(i))
+	}
+	text, number := 0, uint64(1000)
+	for ; !l.ContainsString(fmt.Sprint("absent ", text)); text++ {
+	}
+	for ; !l.ContainsUint64(number); number++ {
+	}
+	check(t, l.ReportString(fmt.Sprint("absent ", text)))
+	check(t, l.ReportUint64(number))
+	if l.ContainsString(fmt.Sprint("absent ", text)) || l.ContainsUint64(number) {
+		t.Error("a reported key is answered yes")
+	}
+	check(t, l.Close())
+	wants(t, l.ReportUint64(1), ErrClosed)
+}
+
 func TestFinalizer(t *testing.T) {
 	for i := 0; i < 200; i++ {
 		f := must[*Filter](t)(New(Config{Capacity: 100000}))

@@ -67,9 +67,29 @@ func (l *Locked) Remove(key []byte) error {
 	return l.Update(func(f *Filter) error { return f.Remove(key) })
 }
 
+// RemoveString is Filter.RemoveString.
+func (l *Locked) RemoveString(key string) error {
+	return l.Update(func(f *Filter) error { return f.RemoveString(key) })
+}
+
+// RemoveUint64 is Filter.RemoveUint64.
+func (l *Locked) RemoveUint64(key uint64) error {
+	return l.Update(func(f *Filter) error { return f.RemoveUint64(key) })
+}
+
 // Report is Filter.Report.
 func (l *Locked) Report(key []byte) error {
 	return l.Update(func(f *Filter) error { return f.Report(key) })
+}
+
+// ReportString is Filter.ReportString.
+func (l *Locked) ReportString(key string) error {
+	return l.Update(func(f *Filter) error { return f.ReportString(key) })
+}
+
+// ReportUint64 is Filter.ReportUint64.
+func (l *Locked) ReportUint64(key uint64) error {
+	return l.Update(func(f *Filter) error { return f.ReportUint64(key) })
 }
 
 // Close is Filter.Close.

@@ -93,7 +93,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             connection.request(self.command, store.path.rstrip("/") + self.path, headers=headers)
             response = connection.getresponse()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             self.answer(502, [], f"the store: {error}\n".encode())
             return 502
         self.send_response(response.status)

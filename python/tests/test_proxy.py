@@ -25,6 +25,7 @@ class Store(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), StoreHandler)
         self.objects, self.requests = {f"/object-{i}" for i in range(OBJECTS)}, []
+        self.garbled = False
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
 
@@ -36,6 +37,10 @@ class StoreHandler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.requests.append(self.path)
+        if self.server.garbled:
+            self.wfile.write(b"nonsense\r\n\r\n")
+            self.close_connection = True
+            return
         body = self.path.encode() if self.path in self.server.objects else b"none"
         self.send_response(200 if self.path in self.server.objects else 404)
         self.send_header("Content-Length", str(len(body)))
@@ -97,3 +102,11 @@ def test_the_store_is_asked_for_what_may_be_there(tmp_path, store, proxy):
     for path in added:
         assert get(proxy, path) == (200, path.encode())
     assert stats(proxy)["sequence"] == 2
+
+
+def test_a_store_that_fails_is_a_502_and_no_report(store, proxy):
+    store.garbled = True
+    assert get(proxy, "/object-1")[0] == 502
+    store.garbled = False
+    assert get(proxy, "/object-1") == (200, b"/object-1")
+    assert stats(proxy)["false_positives"] == 0

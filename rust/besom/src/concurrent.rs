@@ -61,10 +61,20 @@ impl ConcurrentFilter {
         check(unsafe { sys::besom_remove(self.f.ptr_shared(), key.data, key.len) })
     }
 
+    /// As [`Filter::remove_u64`].
+    pub fn remove_u64(&self, key: u64) -> Result<(), Error> {
+        self.remove(key.to_le_bytes())
+    }
+
     /// As [`Filter::report`].
     pub fn report(&self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         let key = bytes(key.as_ref());
         check(unsafe { sys::besom_adapt(self.f.ptr_shared(), key.data, key.len) })
+    }
+
+    /// As [`Filter::report_u64`].
+    pub fn report_u64(&self, key: u64) -> Result<(), Error> {
+        self.report(key.to_le_bytes())
     }
 
     /// As [`Filter::resize`]. Queries use the old table meanwhile, writers wait.

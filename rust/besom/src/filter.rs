@@ -191,6 +191,11 @@ impl Filter {
         check(unsafe { sys::besom_remove(self.ptr_mut(), key.data, key.len) })
     }
 
+    /// The same for the 8 little-endian bytes of an integer.
+    pub fn remove_u64(&mut self, key: u64) -> Result<(), Error> {
+        self.remove(key.to_le_bytes())
+    }
+
     /// How often the key was inserted, at least; kinds that count.
     pub fn count(&self, key: impl AsRef<[u8]>) -> Result<u64, Error> {
         let (key, mut n) = (bytes(key.as_ref()), 0);
@@ -198,11 +203,21 @@ impl Filter {
         Ok(n)
     }
 
+    /// The same for the 8 little-endian bytes of an integer.
+    pub fn count_u64(&self, key: u64) -> Result<u64, Error> {
+        self.count(key.to_le_bytes())
+    }
+
     /// Reports a false positive: from now on the filter answers no. The caller has made sure that
     /// the key is absent. [`Status::ReserveFull`]: the memory for reports is used up.
     pub fn report(&mut self, key: impl AsRef<[u8]>) -> Result<(), Error> {
         let key = bytes(key.as_ref());
         check(unsafe { sys::besom_adapt(self.ptr_mut(), key.data, key.len) })
+    }
+
+    /// The same for the 8 little-endian bytes of an integer.
+    pub fn report_u64(&mut self, key: u64) -> Result<(), Error> {
+        self.report(key.to_le_bytes())
     }
 
     /// Puts an absent key on the no list: it is answered no, whatever is inserted later.

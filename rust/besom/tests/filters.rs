@@ -292,3 +292,22 @@ fn filters_go_to_other_threads() {
     });
     assert_eq!(status(f.share()), Status::Unsupported);
 }
+
+#[test]
+fn integers_are_their_little_endian_bytes() {
+    let mut f = Filter::builder("aqf").capacity(1000).fpr(1.0 / 16.0).seed([7; 16]).create().unwrap();
+    f.insert_u64(5).unwrap();
+    f.insert(5u64.to_le_bytes()).unwrap();
+    assert_eq!(f.count_u64(5).unwrap(), 2);
+    f.remove_u64(5).unwrap();
+    assert_eq!((f.count(5u64.to_le_bytes()).unwrap(), f.contains_u64(5)), (1, true));
+    (1000..1900).for_each(|i| f.insert_u64(i).unwrap());
+    let wrong = (2000..).find(|i| f.contains_u64(*i)).unwrap();
+    f.report_u64(wrong).unwrap();
+    assert!(!f.contains(wrong.to_le_bytes()));
+    let shared = f.share().unwrap();
+    let wrong = (3000..).find(|i| shared.contains_u64(*i)).unwrap();
+    shared.report_u64(wrong).unwrap();
+    shared.remove_u64(5).unwrap();
+    assert!(!shared.contains_u64(wrong) && !shared.contains_u64(5));
+}
