@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -263,9 +264,21 @@ public final class Filter implements AutoCloseable {
     remove(bytes(key));
   }
 
+  public void remove(long key) {
+    remove(bytes(key));
+  }
+
   /** Copies of a key that were added and not removed, or more at the false-positive rate. */
   public long count(byte[] key) {
     return handle.read(f -> count(f, key, key.length));
+  }
+
+  public long count(String key) {
+    return count(bytes(key));
+  }
+
+  public long count(long key) {
+    return count(bytes(key));
   }
 
   /** Says that a key is absent although {@link #contains} said yes: it is answered no from now on. */
@@ -274,6 +287,10 @@ public final class Filter implements AutoCloseable {
   }
 
   public void report(String key) {
+    report(bytes(key));
+  }
+
+  public void report(long key) {
     report(bytes(key));
   }
 
@@ -333,6 +350,10 @@ public final class Filter implements AutoCloseable {
 
   private static byte[] bytes(String key) {
     return key.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private static byte[] bytes(long key) {
+    return ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(key).array();
   }
 
   /** The library is in the jar; a process has it in memory only. */

@@ -73,6 +73,23 @@ public final class FilterTest {
     }
   }
 
+  /** Every call on one key takes each form of it. */
+  static void integersAreTheirBytes() {
+    try (Filter f = Filter.of("aqf").capacity(1000).fpr(1.0 / 16).seed(new byte[16]).create()) {
+      f.add(5L);
+      f.add(new byte[] {5, 0, 0, 0, 0, 0, 0, 0});
+      f.add("pear");
+      check(f.count(5L) == 2 && f.count("pear") >= 1, "copies of an integer, and of a string");
+      f.remove(5L);
+      check(f.count(5L) == 1, "a copy of an integer is left");
+      for (long i = 1000; i < 1900; i++) f.add(i);
+      long wrong = 2000;
+      while (!f.contains(wrong)) wrong++;
+      f.report(wrong);
+      check(!f.contains(wrong), "a reported integer is answered yes");
+    }
+  }
+
   static void manyKeys() throws Exception {
     try (Filter f = Filter.of("blocked-bloom").capacity(20000).fpr(1e-4).create()) {
       long[] keys = new long[1000], asked = new long[1333];
@@ -273,6 +290,7 @@ public final class FilterTest {
   public static void main(String[] arguments) {
     run("learnsAndForgetsNothing", FilterTest::learnsAndForgetsNothing);
     run("keysOfAllLengths", FilterTest::keysOfAllLengths);
+    run("integersAreTheirBytes", FilterTest::integersAreTheirBytes);
     run("manyKeys", FilterTest::manyKeys);
     run("buildsExactLists", FilterTest::buildsExactLists);
     run("errorsHaveReasons", FilterTest::errorsHaveReasons);
