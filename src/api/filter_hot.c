@@ -71,7 +71,7 @@ static bool general_contains_digest(const besom_filter *f, besom_digest d) {
 
 static const struct query_calls general_queries = {
     .contains = general_contains,
-    .contains_u64 = NOT_IN_READER(general_contains_u64),
+    .contains_u64 = NOT_IN_MODULE(general_contains_u64),
     .contains_digest = general_contains_digest,
 };
 
@@ -88,7 +88,7 @@ static bool keyed_contains_u64(const besom_filter *f, uint64_t key) {
 
 static const struct query_calls keyed_queries = {
     .contains = keyed_contains,
-    .contains_u64 = NOT_IN_READER(keyed_contains_u64),
+    .contains_u64 = NOT_IN_MODULE(keyed_contains_u64),
     .contains_digest = general_contains_digest,
 };
 
@@ -99,7 +99,7 @@ static bool domain_contains(const besom_filter *f, const void *key, size_t len) 
 
 static const struct query_calls domain_queries = {
     .contains = domain_contains,
-    .contains_u64 = NOT_IN_READER(general_contains_u64),
+    .contains_u64 = NOT_IN_MODULE(general_contains_u64),
     .contains_digest = general_contains_digest,
 };
 
@@ -160,7 +160,7 @@ static bool snapshot_contains_digest(const besom_filter *f, besom_digest d) {
 
 static const struct query_calls snapshot_queries = {
     .contains = snapshot_contains,
-    .contains_u64 = NOT_IN_READER(snapshot_contains_u64),
+    .contains_u64 = NOT_IN_MODULE(snapshot_contains_u64),
     .contains_digest = snapshot_contains_digest,
 };
 
@@ -220,20 +220,20 @@ static bool reports_contains_digest(const besom_filter *f, besom_digest d) {
 
 static const struct query_calls reports_queries = {
     .contains = reports_contains,
-    .contains_u64 = NOT_IN_READER(reports_contains_u64),
+    .contains_u64 = NOT_IN_MODULE(reports_contains_u64),
     .contains_digest = reports_contains_digest,
 };
 
 static const struct query_calls reports_xxh3_queries = {
     .contains = reports_contains,
-    .contains_u64 = NOT_IN_READER(reports_contains_xxh3_u64),
+    .contains_u64 = NOT_IN_MODULE(reports_contains_xxh3_u64),
     .contains_digest = reports_contains_digest,
 };
 
 /* Of lists of domains with exceptions: a name is denied if each entry that answers it is. */
 static const struct query_calls domain_reports_queries = {
     .contains = domain_contains,
-    .contains_u64 = NOT_IN_READER(reports_contains_u64),
+    .contains_u64 = NOT_IN_MODULE(reports_contains_u64),
     .contains_digest = reports_contains_digest,
 };
 

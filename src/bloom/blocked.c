@@ -268,7 +268,7 @@ const struct besom_kind besom__blocked_bloom = {
               .contains = blocked_contains,
               .contains_many = blocked_contains_many,
               .prefetch = blocked_prefetch,
-              .inline_facts = NOT_IN_READER(blocked_inline_facts)},
+              .inline_facts = NOT_IN_MODULE(blocked_inline_facts)},
     .change = &(const struct change_ops){.calls = blocked_insert_calls,
                                          .insert = blocked_insert,
                                          .insert_many = blocked_insert_many},

@@ -298,30 +298,30 @@ static void insert_many_many(besom_filter *f, const besom_digest *d, size_t n) {
 
 static const struct bloom_ops few = {
     ISA,
-    {bloom_bits_contains_bytes, NOT_IN_READER(contains_u64_few), contains_digest_few},
+    {bloom_bits_contains_bytes, NOT_IN_MODULE(contains_u64_few), contains_digest_few},
     {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_few),
      NOT_IN_READER(insert_digest_few)},
-    NOT_IN_READER(contains_many_few),
-    NOT_IN_READER(bloom_bits_prefetch),
+    NOT_IN_MODULE(contains_many_few),
+    NOT_IN_MODULE(bloom_bits_prefetch),
     NOT_IN_READER(insert_many_few)};
 
 static const struct bloom_ops eight = {
     ISA,
-    {bloom_bits_contains_bytes, NOT_IN_READER(bloom_bits_contains_u64_8),
+    {bloom_bits_contains_bytes, NOT_IN_MODULE(bloom_bits_contains_u64_8),
      bloom_bits_contains_digest_8},
     {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_8),
      NOT_IN_READER(insert_digest_8)},
-    NOT_IN_READER(bloom_bits_contains_many_8),
-    NOT_IN_READER(bloom_bits_prefetch),
+    NOT_IN_MODULE(bloom_bits_contains_many_8),
+    NOT_IN_MODULE(bloom_bits_prefetch),
     NOT_IN_READER(insert_many_8)};
 
 static const struct bloom_ops many = {
     ISA,
-    {bloom_bits_contains_bytes, NOT_IN_READER(contains_u64_many), contains_digest_many},
+    {bloom_bits_contains_bytes, NOT_IN_MODULE(contains_u64_many), contains_digest_many},
     {NOT_IN_READER(bloom_bits_insert_bytes), NOT_IN_READER(insert_u64_many),
      NOT_IN_READER(insert_digest_many)},
-    NOT_IN_READER(contains_many_many),
-    NOT_IN_READER(bloom_bits_prefetch),
+    NOT_IN_MODULE(contains_many_many),
+    NOT_IN_MODULE(bloom_bits_prefetch),
     NOT_IN_READER(insert_many_many)};
 
 const struct bloom_ops *NAME(BESOM_ISA)(uint32_t hashes) {

@@ -240,7 +240,7 @@ const struct besom_kind besom__fuse = {
               .contains = besom__static_contains,
               .contains_many = besom__static_contains_many,
               .prefetch = fuse_prefetch,
-              .inline_facts = NOT_IN_READER(fuse_inline_facts)},
+              .inline_facts = NOT_IN_MODULE(fuse_inline_facts)},
     .build = &(const struct build_ops){.build = fuse_build, .build_digests = fuse_build_digests},
     .file =
         &(const struct file_ops){.validate = fuse_validate, .save = fuse_save, .load = fuse_load},

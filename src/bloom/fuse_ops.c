@@ -124,26 +124,26 @@ static void fuse_cells_contains_many_any(const besom_filter *f, const besom_dige
 
 static const struct static_set_ops width_8 = {ISA,
                                               {fuse_cells_contains_bytes,
-                                               NOT_IN_READER(fuse_cells_contains_u64_8),
+                                               NOT_IN_MODULE(fuse_cells_contains_u64_8),
                                                fuse_cells_contains_digest_8},
-                                              NOT_IN_READER(fuse_cells_contains_many_8)};
+                                              NOT_IN_MODULE(fuse_cells_contains_many_8)};
 
 static const struct static_set_ops width_16 = {ISA,
                                                {fuse_cells_contains_bytes,
-                                                NOT_IN_READER(fuse_cells_contains_u64_16),
+                                                NOT_IN_MODULE(fuse_cells_contains_u64_16),
                                                 fuse_cells_contains_digest_16},
-                                               NOT_IN_READER(fuse_cells_contains_many_any)};
+                                               NOT_IN_MODULE(fuse_cells_contains_many_any)};
 
 static const struct static_set_ops any_width = {ISA,
                                                 {fuse_cells_contains_bytes,
-                                                 NOT_IN_READER(fuse_cells_contains_u64_any),
+                                                 NOT_IN_MODULE(fuse_cells_contains_u64_any),
                                                  fuse_cells_contains_digest_any},
-                                                NOT_IN_READER(fuse_cells_contains_many_any)};
+                                                NOT_IN_MODULE(fuse_cells_contains_many_any)};
 
 static const struct static_set_ops later_attempt = {
     ISA,
-    {fuse_cells_contains_bytes, NOT_IN_READER(contains_u64_later), contains_digest_later},
-    NOT_IN_READER(fuse_cells_contains_many_any)};
+    {fuse_cells_contains_bytes, NOT_IN_MODULE(contains_u64_later), contains_digest_later},
+    NOT_IN_MODULE(fuse_cells_contains_many_any)};
 
 const struct static_set_ops *NAME(BESOM_ISA)(const struct fuse_cells *x) {
   if (x->seed != 0) return &later_attempt;

@@ -9,13 +9,23 @@
 #include "besom.h"
 
 /*
- * An entry of such a table that changes a filter, or is a faster form of another entry. A small
- * module that only reads (web/wasm) is compiled with BESOM_ONLY_READS: it has no such functions.
+ * An entry of such a table that changes a filter. What only reads is compiled with
+ * BESOM_ONLY_READS: it has no such functions.
  */
 #ifdef BESOM_ONLY_READS
 #define NOT_IN_READER(function) (1 ? NULL : (function))
 #else
 #define NOT_IN_READER(function) (function)
+#endif
+
+/*
+ * An entry for integers or many keys, or a faster form of another one. The small module of web/wasm
+ * (BESOM_ONLY_KEYS) has no calls that use them; the amalgamation's reader has.
+ */
+#ifdef BESOM_ONLY_KEYS
+#define NOT_IN_MODULE(function) (1 ? NULL : (function))
+#else
+#define NOT_IN_MODULE(function) (function)
 #endif
 
 /* A faster form of what the general functions do: not in WebAssembly, where code is to be small. */

@@ -192,7 +192,7 @@ extern const struct file_ops besom__partial_key_file;
             .contains = besom__partial_key_contains,                                    \
             .contains_many = besom__partial_key_contains_many,                          \
             .prefetch = besom__partial_key_prefetch,                                    \
-            .inline_facts = NOT_IN_READER(besom__partial_key_inline_facts),             \
+            .inline_facts = NOT_IN_MODULE(besom__partial_key_inline_facts),             \
             .count = besom__partial_key_count},                                         \
   .change = &besom__partial_key_change, .whole = &besom__partial_key_whole,             \
   .build = &besom__partial_key_build, .file = &besom__partial_key_file

@@ -254,14 +254,14 @@ extern const struct partial_key_calls CALLS;
 
 const struct partial_key_calls CALLS = {
     .queries = {.contains = partial_key_contains,
-                .contains_u64 = NOT_IN_READER(partial_key_contains_u64),
+                .contains_u64 = NOT_IN_MODULE(partial_key_contains_u64),
                 .contains_digest = partial_key_contains_digest},
     .inserts = {.insert = NOT_IN_READER(partial_key_insert),
                 .insert_u64 = NOT_IN_READER(partial_key_insert_u64),
                 .insert_digest = NOT_IN_READER(partial_key_insert_digest)},
     .removes = {.remove = NOT_IN_SMALL_CODE(partial_key_remove_key),
                 .remove_digest = NOT_IN_SMALL_CODE(partial_key_remove_digest)},
-    .contains_many = NOT_IN_READER(partial_key_contains_many),
+    .contains_many = NOT_IN_MODULE(partial_key_contains_many),
     .insert_many = NOT_IN_READER(partial_key_insert_many),
     .put = NOT_IN_READER(partial_key_put),
 };

@@ -452,7 +452,7 @@ const struct besom_kind besom__pqf = {
               .contains = pqf_contains,
               .contains_many = pqf_contains_many,
               .prefetch = pqf_prefetch,
-              .inline_facts = NOT_IN_READER(pqf_inline_facts),
+              .inline_facts = NOT_IN_MODULE(pqf_inline_facts),
               .count = pqf_count,
               .prefix_bits = pqf_prefix_bits},
     .change = &(const struct change_ops){.calls = pqf_insert_calls,

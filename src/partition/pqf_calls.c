@@ -329,14 +329,14 @@ CALL besom_status pqf_insert_bytes(besom_filter *f, const void *key, size_t len)
 #define TABLE_OF_LAYOUT(i)                                                                        \
   {                                                                                               \
     .queries = {.contains = pqf_contains_bytes,                                                   \
-                .contains_u64 = NOT_IN_READER(LAYOUT_NAME(pqf_contains_u64, i)),                  \
+                .contains_u64 = NOT_IN_MODULE(LAYOUT_NAME(pqf_contains_u64, i)),                  \
                 .contains_digest = LAYOUT_NAME(pqf_contains_digest, i)},                          \
     .inserts = {.insert = NOT_IN_READER(pqf_insert_bytes),                                        \
                 .insert_u64 = NOT_IN_READER(LAYOUT_NAME(pqf_insert_u64, i)),                      \
                 .insert_digest = NOT_IN_READER(LAYOUT_NAME(pqf_insert_digest, i))},               \
     .removes = {.remove = NOT_IN_SMALL_CODE(LAYOUT_NAME(pqf_remove_key, i)),                      \
                 .remove_digest = NOT_IN_READER(LAYOUT_NAME(pqf_take, i))},                        \
-    .contains_many = NOT_IN_READER(LAYOUT_NAME(pqf_contains_many, i)),                            \
+    .contains_many = NOT_IN_MODULE(LAYOUT_NAME(pqf_contains_many, i)),                            \
     .insert_many = NOT_IN_READER(LAYOUT_NAME(pqf_insert_many, i)),                                \
     .has = NOT_IN_READER(LAYOUT_NAME(pqf_has, i)), .put = NOT_IN_READER(LAYOUT_NAME(pqf_put, i)), \
   }

@@ -107,20 +107,20 @@ static void ribbon_contains_many_any(const besom_filter *f, const besom_digest *
 
 static const struct ribbon_ops columns_8 = {
     {ISA,
-     {ribbon_contains_bytes, NOT_IN_READER(ribbon_contains_u64_8), ribbon_contains_digest_8},
-     NOT_IN_READER(ribbon_contains_many_8)},
+     {ribbon_contains_bytes, NOT_IN_MODULE(ribbon_contains_u64_8), ribbon_contains_digest_8},
+     NOT_IN_MODULE(ribbon_contains_many_8)},
     ribbon_has_8};
 
 static const struct ribbon_ops columns_16 = {
     {ISA,
-     {ribbon_contains_bytes, NOT_IN_READER(ribbon_contains_u64_16), ribbon_contains_digest_16},
-     NOT_IN_READER(contains_many_16)},
+     {ribbon_contains_bytes, NOT_IN_MODULE(ribbon_contains_u64_16), ribbon_contains_digest_16},
+     NOT_IN_MODULE(contains_many_16)},
     ribbon_has_16};
 
 static const struct ribbon_ops any_columns = {
     {ISA,
-     {ribbon_contains_bytes, NOT_IN_READER(ribbon_contains_u64_any), ribbon_contains_digest_any},
-     NOT_IN_READER(ribbon_contains_many_any)},
+     {ribbon_contains_bytes, NOT_IN_MODULE(ribbon_contains_u64_any), ribbon_contains_digest_any},
+     NOT_IN_MODULE(ribbon_contains_many_any)},
     has_in_any_layer};
 
 const struct ribbon_ops *NAME(BESOM_ISA)(const struct retrieval *x) {

@@ -4,7 +4,7 @@
 # Prints the CPU time that gcc -O2 needs for each form; the reader opens all golden files.
 # The libraries come last: they have the test support, and the guards that some laws use. A symbol
 # that both they and besom.c define is an error of the linker if both are linked.
-set -eu
+set -euo pipefail
 amalgamation=$1 work=$2 objects=$3 cmocka=$4
 shift 4
 here=$(cd "$(dirname "$0")" && pwd)
