@@ -68,7 +68,7 @@ coverage: ## count the lines and branches of src/ that the tests run, and write 
 walk: ## count the functions and files that a key passes: aqf contains, guard put and get over LMDB; a minute
 	@scripts/setup.sh demo
 	@$(call build,build/walk,-DBESOM_TESTS=ON -DCMAKE_BUILD_TYPE=Walk \
-	  -DCMAKE_C_FLAGS_WALK='-O0 -g1 -DNDEBUG -finstrument-functions',--target walk)
+	  -DCMAKE_C_FLAGS_WALK='-O0 -g1 -gdwarf-4 -DNDEBUG -finstrument-functions',--target walk)
 	@python3 tests/quality/walk/walk.py build/walk/tests/walk $(WALK)
 
 # Uses the builds of `make test`; without them it makes the release only.

@@ -111,6 +111,36 @@ ALWAYS_INLINE uint64_t first_bits(uint64_t x, unsigned n) {
 #endif
 }
 
+/* The number of set bits of x below bit i. */
+ALWAYS_INLINE unsigned bits_set_below(uint64_t x, unsigned i) {
+#ifdef __BMI2__
+  return popcount(_bzhi_u64(x, i)); /* gcc 12 makes two instructions of the form below */
+#else
+  return popcount(x & bits_below(i));
+#endif
+}
+
+/* For `nth` with one bit k: the k-th set bit of x (from 0), 0 if there is none. 0 if nth is 0. */
+ALWAYS_INLINE uint64_t bit_number(uint64_t x, uint64_t nth) {
+#ifdef __BMI2__
+  return _pdep_u64(nth, x);
+#else
+  return nth ? select_bit(x, trailing_zeros(nth)) : 0;
+#endif
+}
+
+/* The set bit of x after `bit`, which is bit_number(x, nth); 0 if there is none. */
+ALWAYS_INLINE uint64_t bit_after(uint64_t x, uint64_t bit, uint64_t nth) {
+#ifdef __BMI2__
+  (void)bit;
+  return _pdep_u64(nth << 1, x);
+#else
+  uint64_t above = x & (0 - bit) & ~bit;
+  (void)nth;
+  return above & (0 - above);
+#endif
+}
+
 /* ------------------------------------------------------------------ ranks */
 
 #if defined(__AVX2__)

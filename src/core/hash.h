@@ -40,23 +40,21 @@ static inline bool hashers_equal(const struct hasher *a, const struct hasher *b)
 
 besom_digest besom__siphash(const uint8_t *seed, const void *key, size_t len);
 
-/* XXH3-128 under the secret. Short keys are hashed inline, without a call. */
+/* XXH3-128 under the secret. Not inlined: a copy of this code has 2 KB, and there would be 40. */
+besom_digest besom__xxh3_bytes(const struct hasher *h, const void *key, size_t len);
+
+#ifdef BESOM_SMALL_CODE
+#define xxh3_bytes besom__xxh3_bytes
+#else
+#define xxh3_bytes xxh3_inline
+#endif
+
+/* The same. Short keys are hashed inline, without a call. */
 ALWAYS_INLINE besom_digest xxh3_inline(const struct hasher *h, const void *key, size_t len) {
   XXH128_hash_t x = len <= 16   ? XXH3_len_0to16_128b(key, len, h->secret, 0)
                     : len <= 32 ? XXH3_len_17to128_128b(key, len, h->secret, SECRET_BYTES, 0)
                                 : XXH3_128bits_withSecret(key, len, h->secret, SECRET_BYTES);
   return (besom_digest){x.high64, x.low64};
-}
-
-/* The same, not inlined: a copy of this code has 2 KB, and there would be 40 of them. */
-besom_digest besom__xxh3_bytes(const struct hasher *h, const void *key, size_t len);
-
-ALWAYS_INLINE besom_digest xxh3_bytes(const struct hasher *h, const void *key, size_t len) {
-#ifdef BESOM_SMALL_CODE
-  return besom__xxh3_bytes(h, key, len);
-#else
-  return xxh3_inline(h, key, len);
-#endif
 }
 
 /*

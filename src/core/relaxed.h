@@ -95,42 +95,18 @@ ALWAYS_INLINE void store64_relaxed(void *at, uint64_t x) {
 
 /* ------------------------------------------------------------------ plain if UNSHARED */
 
-ALWAYS_INLINE uint8_t load8_shared(const uint8_t *at) {
-#ifdef UNSHARED
-  return *at;
-#else
-  return load8_relaxed(at);
-#endif
-}
-
-ALWAYS_INLINE void store8_shared(uint8_t *at, uint8_t x) {
-#ifdef UNSHARED
-  *at = x;
-#else
-  store8_relaxed(at, x);
-#endif
-}
-
-ALWAYS_INLINE uint64_t load64_shared(const void *at) {
-#ifdef UNSHARED
-  return load64(at);
-#else
-  return load64_relaxed(at);
-#endif
-}
-
-ALWAYS_INLINE void store64_shared(void *at, uint64_t x) {
-#ifdef UNSHARED
-  store64(at, x);
-#else
-  store64_relaxed(at, x);
-#endif
-}
-
 #ifdef UNSHARED
 #define VECTOR_ACCESS
+#define load8_shared(at) (*(const uint8_t *)(at))
+#define store8_shared(at, x) (*(uint8_t *)(at) = (x))
+#define load64_shared load64
+#define store64_shared store64
 #else
 #define VECTOR_ACCESS volatile
+#define load8_shared load8_relaxed
+#define store8_shared store8_relaxed
+#define load64_shared load64_relaxed
+#define store64_shared store64_relaxed
 #endif
 
 #if defined(__AVX2__)

@@ -47,11 +47,16 @@ ALWAYS_INLINE struct target target_prefetched(const struct qtable *t, besom_dige
  * The slots of quotient i's run and perhaps some before slot i, as bits of a block. 0 if there is
  * no run. Negative, with all bits from its start on, if it does not end before the last slot.
  *
+ * Bit k of `starts` is where the run of the block's k-th occupied quotient begins, if the quotient
+ * is not above it: the slot after the last of the run before. The last slot of the runs of earlier
+ * blocks is slot offset-1, so that bit number 0 is the offset.
+ *
  * Most runs lie in the block of their quotient and are short. To find them takes no branch: it
  * could be mispredicted, and would cost a wait for memory then.
  */
 ALWAYS_INLINE int64_t slots_of_run(const struct qtable *t, const uint8_t *block, unsigned i) {
-  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), starts = run_starts(t, block);
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), ends = block_word(t, block, WORD_END);
+  uint64_t starts = (ends << 1 | 1) & bits_from_any(block_offset(block));
   uint64_t nth = (occupied >> i & 1) << bits_set_below(occupied, i);
   uint64_t start = bit_number(starts, nth), next = bit_after(starts, start, nth);
   return (int64_t)(next - start - (start < nth));

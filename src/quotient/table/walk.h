@@ -8,45 +8,6 @@
 
 #include "quotient/table/quotient_table.h"
 
-/* The number of set bits of x below bit i. */
-ALWAYS_INLINE unsigned bits_set_below(uint64_t x, unsigned i) {
-#ifdef __BMI2__
-  return popcount(_bzhi_u64(x, i)); /* gcc 12 makes two instructions of the form below */
-#else
-  return popcount(x & bits_below(i));
-#endif
-}
-
-/* For `nth` with one bit k: the k-th set bit of x (from 0), 0 if there is none. 0 if nth is 0. */
-ALWAYS_INLINE uint64_t bit_number(uint64_t x, uint64_t nth) {
-#ifdef __BMI2__
-  return _pdep_u64(nth, x);
-#else
-  return nth ? select_bit(x, trailing_zeros(nth)) : 0;
-#endif
-}
-
-/* The set bit of x after `bit`, which is bit_number(x, nth); 0 if there is none. */
-ALWAYS_INLINE uint64_t bit_after(uint64_t x, uint64_t bit, uint64_t nth) {
-#ifdef __BMI2__
-  (void)bit;
-  return _pdep_u64(nth << 1, x);
-#else
-  uint64_t above = x & (0 - bit) & ~bit;
-  (void)nth;
-  return above & (0 - above);
-#endif
-}
-
-/*
- * Bit k of these, from 0, is where the run of the block's k-th occupied quotient begins, if the
- * quotient is not above it: the slot after the last of the run before. The last slot of the runs of
- * earlier blocks is slot offset-1, so that bit number 0 is the offset.
- */
-ALWAYS_INLINE uint64_t run_starts(const struct qtable *t, const uint8_t *block) {
-  return (block_word(t, block, WORD_END) << 1 | 1) & bits_from_any(block_offset(block));
-}
-
 /* Position of the k-th run end (from 0) at or after `from`; room if there are fewer. */
 static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint64_t k) {
   uint64_t left = bits_from(from % 64);
