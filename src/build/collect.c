@@ -36,12 +36,10 @@ void besom__digests_free(const besom_filter *f, struct digests *d) {
 
 static besom_status digests_make_room(const besom_filter *f, struct digests *d, uint64_t room) {
   if (room > SIZE_MAX / 2 / sizeof *d->at) return BESOM_NO_MEMORY;
-  besom_digest *at = besom__allocate(&f->allocator, room * sizeof *at);
+  besom_digest *at = besom__enlarge(&f->allocator, d->at, d->n * sizeof *at, d->room * sizeof *at,
+                                    room * sizeof *at);
   if (!at) return BESOM_NO_MEMORY;
-  uint64_t n = d->n;
-  if (n) memcpy(at, d->at, (size_t)(n * sizeof *at));
-  besom__digests_free(f, d);
-  *d = (struct digests){at, n, room};
+  *d = (struct digests){at, d->n, room};
   return BESOM_OK;
 }
 

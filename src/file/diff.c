@@ -35,10 +35,8 @@ static void blob_free(struct blob *b) {
 
 static besom_status blob_reserve(struct blob *b, uint64_t room) {
   if (room <= b->room) return BESOM_OK;
-  uint8_t *at = besom__allocate(b->allocator, room);
+  uint8_t *at = besom__enlarge(b->allocator, b->at, b->len, b->room, room);
   if (!at) return BESOM_NO_MEMORY;
-  if (b->len) memcpy(at, b->at, b->len);
-  besom__release(b->allocator, b->at, b->room);
   b->at = at;
   b->room = (size_t)room;
   return BESOM_OK;

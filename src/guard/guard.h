@@ -87,19 +87,14 @@ static inline besom_status guard_check_lock(const besom_guard *g) {
   return LIKELY(!g->lock_may_end) ? BESOM_OK : g->store->ops->check_lock(g->store);
 }
 
-/* Without a page to look at, a get must check the process. */
-static inline const besom_filter *plain_filter(const besom_guard *g) {
+/* After reading and writing. Without a page to look at, a get must check the process. */
+static inline void unlock(besom_guard *g) {
   bool plain =
       !g->next.filter && !g->filter_stale && !g->read_only && !g->lock_may_end && g->process.page;
-  return plain ? g->current.filter : NULL;
-}
-
-/* After reading and writing. */
-static inline void unlock(besom_guard *g) {
   if (g->locks)
     besom__unlock(g->locks);
   else
-    g->plain = plain_filter(g);
+    g->plain = plain ? g->current.filter : NULL;
 }
 
 static inline void lock_commit(const besom_guard *g) {

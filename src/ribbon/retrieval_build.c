@@ -82,11 +82,8 @@ double besom__retrieval_slots_per_key(double n) {
 static bool retrieval_enlarge(const besom_allocator *a, uint8_t **bytes, uint64_t used,
                               uint64_t *room, uint64_t more, uint64_t later) {
   if (*room - used >= more) return true;
-  uint8_t *larger = besom__allocate(a, used + more + later);
+  uint8_t *larger = besom__enlarge(a, *bytes, used, *room, used + more + later);
   if (!larger) return false;
-  /* analysis: -Wanalyzer-null-argument: bytes that are used were allocated */
-  if (used) memcpy(larger, *bytes, (size_t)used);
-  besom__release(a, *bytes, *room);
   *bytes = larger;
   *room = used + more + later;
   return true;

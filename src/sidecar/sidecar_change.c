@@ -1,7 +1,5 @@
 /* Transactions of a sidecar: what the application tells before and after it commits. */
 #define _GNU_SOURCE /* pthread_rwlock */
-#include <string.h>
-
 #include "core/sort.h"
 #include "sidecar/sidecar.h"
 
@@ -10,10 +8,9 @@
 besom_status besom__digest_vector_reserve(struct digest_vector *v, const besom_allocator *a) {
   if (v->n < v->cap) return BESOM_OK;
   size_t cap = v->cap ? 2 * v->cap : 64;
-  besom_digest *at = besom__allocate(a, cap * sizeof *at);
+  besom_digest *at =
+      besom__enlarge(a, v->at, v->n * sizeof *at, v->cap * sizeof *at, cap * sizeof *at);
   if (!at) return BESOM_NO_MEMORY;
-  if (v->n) memcpy(at, v->at, v->n * sizeof *at);
-  besom__release(a, v->at, v->cap * sizeof *at);
   v->at = at;
   v->cap = cap;
   return BESOM_OK;

@@ -39,10 +39,6 @@ static inline besom_bytes besom__sorted_value(const struct sorted_entry *e) {
   return (besom_bytes){(const uint8_t *)&e->next[e->levels] + e->key_len, e->value_len};
 }
 
-static inline const struct sorted_entry *besom__sorted_next(const struct sorted_entry *e) {
-  return e->next[0];
-}
-
 /* Less than, equal to or greater than 0, like memcmp. A prefix is less. */
 static inline int besom__compare(besom_bytes a, besom_bytes b) {
   size_t common = a.len < b.len ? a.len : b.len;

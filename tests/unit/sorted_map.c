@@ -48,7 +48,7 @@ static void assert_map_is(const struct sorted_map *map, const unsigned *versions
     assert_int_equal(besom__sorted_value(e).len, sizeof version);
     memcpy(&version, besom__sorted_value(e).data, sizeof version);
     assert_int_equal(version, versions[i]);
-    e = besom__sorted_next(e);
+    e = e->next[0];
     count++;
   }
   assert_null(e);

@@ -4,6 +4,8 @@
 #ifndef BESOM_CORE_MEMORY_H
 #define BESOM_CORE_MEMORY_H
 
+#include <string.h>
+
 #include "besom.h"
 
 /* Zeroed memory, committed on first use. Large blocks use huge pages if the system has them. */
@@ -20,6 +22,20 @@ static inline void *besom__allocate(const besom_allocator *a, uint64_t size) {
 
 static inline void besom__release(const besom_allocator *a, void *memory, uint64_t size) {
   if (memory) a->release(a->ctx, memory, (size_t)size);
+}
+
+/*
+ * Moves an array into a larger block, and frees the old one; sizes in bytes, the first `used` are
+ * kept. NULL: there is no memory, and the array stays as it is.
+ */
+static inline void *besom__enlarge(const besom_allocator *a, void *array, uint64_t used,
+                                   uint64_t size, uint64_t larger) {
+  void *memory = besom__allocate(a, larger);
+  if (!memory) return NULL;
+  /* analysis: -Wanalyzer-null-argument: bytes that are used were allocated */
+  if (used) memcpy(memory, array, (size_t)used);
+  besom__release(a, array, size);
+  return memory;
 }
 
 #endif

@@ -151,7 +151,7 @@ static besom_status adapt_queued(besom_guard *g, const struct false_positive *fp
       g->next.filter && fp->epoch == g->next.number ? &g->next : &g->current;
   struct lookup l;
   if (epoch->number != fp->epoch) return BESOM_OK; /* the digest is by a hash that is gone */
-  besom__lookup_digest(&l, g, epoch, fp->digest);
+  besom__lookup_begin(&l, g, epoch, fp->digest, NULL);
   besom_status status = besom__lookup_lists(&l, &g->stats.filter_reads);
   if (status == BESOM_OK && !l.found && l.false_matches) status = adapt_filter(&l);
   besom__lookup_end(&l);

@@ -29,33 +29,10 @@ void besom__lookup_end(struct lookup *l) {
     besom__release(&l->guard->allocator, l->stored, many_matches_bytes(l));
 }
 
-/* The filter answered yes, or may have. */
-static void lookup_init(struct lookup *l, besom_guard *g, const besom_bytes *key,
-                        besom_bytes *value) {
-  l->guard = g;
-  l->key = key;
-  l->value = value;
-  l->maybe = true;
-  l->matched = false;
-  l->matches = l->few_matches;
-  l->n = 0;
-  l->stored = l->few_stored;
-  l->false_matches = 0;
-  l->found = false;
-}
-
-void besom__lookup_digest(struct lookup *l, besom_guard *g, const struct epoch *epoch,
-                          besom_digest digest) {
-  lookup_init(l, g, NULL, NULL);
-  l->epoch = epoch;
-  l->digest = digest;
+void besom__lookup_begin(struct lookup *l, besom_guard *g, const struct epoch *epoch,
+                         besom_digest digest, const besom_bytes *key) {
+  lookup_known(l, g, epoch, digest, key);
   l->maybe = epoch->filter->queries->contains_digest(epoch->filter, digest);
-}
-
-void besom__lookup_begin(struct lookup *l, besom_guard *g, const besom_bytes *key) {
-  lookup_init(l, g, key, NULL);
-  l->epoch = besom__guard_epoch_of(g, key, &l->digest);
-  l->maybe = l->epoch->filter->queries->contains_digest(l->epoch->filter, l->digest);
 }
 
 static besom_status find_many_matches(struct lookup *l) {
@@ -170,38 +147,28 @@ void besom__count_absent(besom_guard *g, size_t n) {
   if (absent / WINDOW != (absent - n) / WINDOW) next_window(g);
 }
 
+/* Adapts, or leaves it to a writer. A key that the filter goes on to answer yes for is a denial.
+   NOT_FOUND, or why the filter could not be adapted. */
 static besom_status handle_false_positive(struct lookup *l) {
   besom_guard *g = l->guard;
+  besom_status status = BESOM_OK;
+  bool denied = g->locks;
   count_absent(g);
   count(g, &g->rates.window_false, 1);
   count(g, &g->stats.false_positives, 1);
   if (g->locks) {
     besom__guard_queue(l);
+  } else {
+    uint64_t full = g->stats.adapt_full;
+    if (g->layout == BESOM_LAYOUT_SPLIT && g->adapt != BESOM_ADAPT_NEVER)
+      status = besom__lookup_lists(l, &g->stats.store_reads);
+    if (status == BESOM_OK) status = besom__guard_adapt(l);
+    denied = g->stats.adapt_full != full;
+  }
+  if (denied) {
     besom__denials_add(g, l->epoch->number, l->digest);
     besom__front_advance(g);
-    return BESOM_OK;
   }
-  besom_status status = BESOM_OK;
-  if (g->layout == BESOM_LAYOUT_SPLIT && g->adapt != BESOM_ADAPT_NEVER)
-    status = besom__lookup_lists(l, &g->stats.store_reads);
-  uint64_t full = g->stats.adapt_full;
-  if (status == BESOM_OK) status = besom__guard_adapt(l);
-  if (g->stats.adapt_full == full) return status;
-  besom__denials_add(g, l->epoch->number, l->digest);
-  besom__front_advance(g);
-  return status;
-}
-
-/* The filter answered yes: asks the store. The read lock is held. */
-static besom_status lookup_answer(struct lookup *l) {
-  besom_guard *g = l->guard;
-  besom_status status = besom__lookup_key(l, &g->stats.store_reads);
-  if (status != BESOM_OK) return status;
-  if (l->found) {
-    count(g, &g->stats.true_positives, 1);
-    return BESOM_OK;
-  }
-  status = handle_false_positive(l);
   return status == BESOM_OK ? BESOM_NOT_FOUND : status;
 }
 
@@ -222,11 +189,14 @@ besom_status besom__lookup_get(besom_guard *g, const besom_bytes *key, const str
                                besom_digest digest, besom_bytes *value) {
   struct lookup l;
   if (UNLIKELY(denies_some(g)) && is_denied(g, key, epoch, digest)) return deny(g);
-  lookup_init(&l, g, key, value);
-  l.epoch = epoch;
-  l.digest = digest;
+  lookup_known(&l, g, epoch, digest, key);
+  l.value = value;
   count(g, &g->stats.queries, 1);
-  besom_status status = lookup_answer(&l);
+  besom_status status = besom__lookup_key(&l, &g->stats.store_reads);
+  if (status == BESOM_OK && !l.found)
+    status = handle_false_positive(&l);
+  else if (status == BESOM_OK)
+    count(g, &g->stats.true_positives, 1);
   besom__lookup_end(&l);
   if (status != BESOM_OK && value && value->data)
     besom_guard_release(g, value); /* the store failed after it had shown the record */

@@ -32,11 +32,26 @@ struct lookup {
 const struct epoch *besom__guard_epoch_of(const besom_guard *g, const besom_bytes *key,
                                           besom_digest *digest);
 
-/* Queries the filter. The second form is for a key of which only the digest is known. end frees
-   what a lookup has allocated. */
-void besom__lookup_begin(struct lookup *l, besom_guard *g, const besom_bytes *key);
-void besom__lookup_digest(struct lookup *l, besom_guard *g, const struct epoch *epoch,
-                          besom_digest digest);
+/* A lookup of a key that the filter answered yes for. NULL: only its digest is known. */
+static inline void lookup_known(struct lookup *l, besom_guard *g, const struct epoch *epoch,
+                                besom_digest digest, const besom_bytes *key) {
+  l->guard = g;
+  l->key = key;
+  l->epoch = epoch;
+  l->digest = digest;
+  l->value = NULL;
+  l->maybe = true;
+  l->matched = false;
+  l->matches = l->few_matches;
+  l->n = 0;
+  l->stored = l->few_stored;
+  l->false_matches = 0;
+  l->found = false;
+}
+
+/* The same for a key that the filter was not asked for yet. end frees what either has allocated. */
+void besom__lookup_begin(struct lookup *l, besom_guard *g, const struct epoch *epoch,
+                         besom_digest digest, const besom_bytes *key);
 void besom__lookup_end(struct lookup *l);
 
 /* Reads the bucket lists of the matches once, sets found and, unless found, false_matches, and

@@ -12,10 +12,8 @@ static bool read_ahead_enlarge(const besom_guard *g, void **array, size_t used, 
                                size_t more) {
   if (*size - used >= more) return true;
   size_t now = 2 * *size > used + more ? 2 * *size : used + more;
-  void *larger = besom__allocate(&g->allocator, now);
+  void *larger = besom__enlarge(&g->allocator, *array, used, *size, now);
   if (!larger) return false;
-  if (used) memcpy(larger, *array, used);
-  besom__release(&g->allocator, *array, *size);
   *array = larger;
   *size = now;
   return true;

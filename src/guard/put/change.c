@@ -161,31 +161,28 @@ besom_status besom__guard_ready_to_change(besom_guard *g) {
   return LIKELY(ready) ? BESOM_OK : catch_up(g);
 }
 
-/* A key that the filter answers no for is not looked up. */
-static besom_status guard_put(besom_guard *g, const besom_record *record) {
+/* The filter answers yes: looks the key up. */
+static besom_status put_maybe_known(besom_guard *g, struct insertion *new) {
   struct lookup l;
   besom_bytes old = {NULL, 0};
-  besom__lookup_begin(&l, g, &record->key);
-  struct insertion new = {.record = record, .epoch = l.epoch, .digest = l.digest};
-  if (!l.maybe) return write_new(g, &new);
+  lookup_known(&l, g, new->epoch, new->digest, &new->record->key);
   if (keeps_images(g)) l.value = &old;
   besom_status status = besom__lookup_key(&l, &g->stats.put_reads);
-  if (status == BESOM_OK) status = l.found ? replace_value(g, &l, record) : write_new(g, &new);
+  if (status == BESOM_OK) status = l.found ? replace_value(g, &l, new->record) : write_new(g, new);
   besom__lookup_end(&l);
   besom_guard_release(g, &old);
   return status;
 }
 
-static besom_status guard_put_new(besom_guard *g, const besom_record *record) {
-  struct insertion new = {.record = record};
-  new.epoch = besom__guard_epoch_of(g, &record->key, &new.digest);
-  return write_new(g, &new);
-}
-
+/* A key that the filter answers no for is not looked up. */
 besom_status besom__guard_put(besom_guard *g, const besom_record *record, unsigned flags) {
+  struct insertion new = {.record = record};
   besom_status status = besom__guard_ready_to_change(g);
   if (status != BESOM_OK) return status;
-  return flags & BESOM_PUT_NEW ? guard_put_new(g, record) : guard_put(g, record);
+  new.epoch = besom__guard_epoch_of(g, &record->key, &new.digest);
+  const besom_filter *f = new.epoch->filter;
+  bool maybe = !(flags & BESOM_PUT_NEW) && f->queries->contains_digest(f, new.digest);
+  return maybe ? put_maybe_known(g, &new) : write_new(g, &new);
 }
 
 /* ------------------------------------------------------------------ delete */
@@ -241,10 +238,12 @@ static besom_status find_to_delete(struct lookup *l, besom_bytes *old) {
 
 besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key) {
   struct lookup l;
+  besom_digest digest;
   besom_bytes old = {NULL, 0};
   besom_status status = besom__guard_ready_to_change(g);
   if (status != BESOM_OK) return status;
-  besom__lookup_begin(&l, g, key);
+  const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
+  besom__lookup_begin(&l, g, epoch, digest, key);
   status = l.maybe ? find_to_delete(&l, &old) : guard_check_lock(g);
   if (status == BESOM_OK) status = l.found ? delete_found(g, &l) : BESOM_NOT_FOUND;
   besom__lookup_end(&l);

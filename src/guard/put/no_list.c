@@ -109,7 +109,7 @@ static besom_status extend_matches(struct lookup *l) {
 static besom_status extend_matches_of(besom_guard *g, const struct epoch *epoch,
                                       besom_digest digest) {
   struct lookup l;
-  besom__lookup_digest(&l, g, epoch, digest);
+  besom__lookup_begin(&l, g, epoch, digest, NULL);
   besom_status status = extend_matches(&l);
   besom__lookup_end(&l);
   return status;

@@ -13,10 +13,9 @@
 besom_status besom__undo_make_room(besom_guard *g, size_t n) {
   if (!g->transactional || g->undo.room - g->undo.n >= n) return BESOM_OK;
   size_t room = 2 * g->undo.room > g->undo.n + n ? 2 * g->undo.room : g->undo.n + n;
-  struct undo_entry *undo = besom__allocate(&g->allocator, room * sizeof *undo);
+  struct undo_entry *undo = besom__enlarge(&g->allocator, g->undo.entries, g->undo.n * sizeof *undo,
+                                           g->undo.room * sizeof *undo, room * sizeof *undo);
   if (!undo) return BESOM_NO_MEMORY;
-  if (g->undo.n) memcpy(undo, g->undo.entries, g->undo.n * sizeof *undo);
-  besom__release(&g->allocator, g->undo.entries, g->undo.room * sizeof *undo);
   g->undo.entries = undo;
   g->undo.room = room;
   return BESOM_OK;

@@ -6,7 +6,6 @@
  * back, the last change first, so each change is undone in the state just after it. Undoing needs
  * no memory.
  */
-#include <string.h>
 
 #include "core/system/memory.h"
 #include "store/argument_checks.h"
@@ -51,10 +50,10 @@ static struct memory_store *memory_store_self(besom_store *store) {
 static bool make_undo_room(struct memory_store *store) {
   if (!store->in_transaction || store->changes < store->undo_room) return true;
   size_t room = store->undo_room ? 2 * store->undo_room : FIRST_UNDO_ROOM;
-  struct change *undo = besom__allocate(&store->allocator, room * sizeof *undo);
+  struct change *undo =
+      besom__enlarge(&store->allocator, store->undo, store->changes * sizeof *undo,
+                     store->undo_room * sizeof *undo, room * sizeof *undo);
   if (!undo) return false;
-  if (store->changes) memcpy(undo, store->undo, store->changes * sizeof *undo);
-  besom__release(&store->allocator, store->undo, store->undo_room * sizeof *undo);
   store->undo = undo;
   store->undo_room = room;
   return true;
@@ -271,7 +270,7 @@ static besom_status memory_table_scan(besom_store *head, besom_table table, beso
   if (!is_table(table) || !visit || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
   besom_status status = BESOM_OK;
   const struct sorted_entry *e = besom__sorted_from(&store->tables[table], from);
-  for (; e && status == BESOM_OK; e = besom__sorted_next(e)) {
+  for (; e && status == BESOM_OK; e = e->next[0]) {
     if (to.data && besom__compare(besom__sorted_key(e), to) >= 0) break;
     status = show_entry(e, visit, ctx);
   }

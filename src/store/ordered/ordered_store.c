@@ -57,7 +57,7 @@ besom_status besom__apply_changes(struct change_set *set, besom_status status) {
 }
 
 struct change_set besom__begin_changes(struct ordered_store *store) {
-  besom__overlay_clear_written(&store->data);
+  if (store->data.written) besom__overlay_clear(&store->data);
   return (struct change_set){.store = store};
 }
 
@@ -278,7 +278,7 @@ static besom_status ordered_remove(besom_store *head, besom_place at) {
 static besom_status ordered_begin(besom_store *head) {
   struct ordered_store *store = self(head);
   if (store->in_transaction) return BESOM_BUSY;
-  besom__overlay_clear_written(&store->data);
+  if (store->data.written) besom__overlay_clear(&store->data);
   store->in_transaction = true;
   store->list_counts_before = store->list_counts;
   return BESOM_OK;

@@ -27,7 +27,7 @@ static besom_status overlay_show(struct merge *m, const besom_record *record) {
 
 static besom_status show_next(struct merge *m) {
   const struct sorted_entry *e = m->next;
-  m->next = besom__sorted_next(e);
+  m->next = e->next[0];
   besom_record record = {besom__sorted_key(e), besom__sorted_value(e)};
   return e->removed ? BESOM_OK : overlay_show(m, &record);
 }
@@ -137,10 +137,6 @@ void besom__overlay_clear(struct overlay *o) {
   o->savepoint = 0;
 }
 
-void besom__overlay_clear_written(struct overlay *o) {
-  if (o->written) besom__overlay_clear(o);
-}
-
 /* ------------------------------------------------------------------ writing */
 
 besom_status besom__overlay_write(struct overlay *o, bool durable) {
@@ -148,7 +144,7 @@ besom_status besom__overlay_write(struct overlay *o, bool durable) {
   besom_write few[FEW_CHANGES], *all = few;
   if (n > FEW_CHANGES) all = besom__allocate(&o->changes.allocator, n * sizeof *all);
   if (!all) return BESOM_NO_MEMORY;
-  for (const struct sorted_entry *e = o->changes.first[0]; e; e = besom__sorted_next(e))
+  for (const struct sorted_entry *e = o->changes.first[0]; e; e = e->next[0])
     all[i++] = (besom_write){{besom__sorted_key(e), besom__sorted_value(e)}, e->removed};
   besom_status status = BESOM_OK;
   if (n)

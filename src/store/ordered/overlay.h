@@ -5,7 +5,7 @@
  * The overlay does not change while other threads may read. A write leaves it as it is, too, and
  * then sets `written`: a read that sees it also sees the write, and skips the overlay. A read that
  * does not see it yet gets the same from either. So reads need no lock beside a write. The next
- * change, which has the store to itself, empties the overlay first (besom__overlay_clear_written).
+ * change, which has the store to itself, empties the overlay first (ordered_store.c).
  *
  * A savepoint is a state of the overlay that it can return to without memory. Each entry has the
  * number of the savepoint that it came after. An entry that is displaced is kept if it is older
@@ -45,9 +45,7 @@ besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_
 besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to,
                                  besom_table_visit visit, void *ctx);
 
-/* Empties the overlay: in any case, or if its changes are written. */
 void besom__overlay_clear(struct overlay *o);
-void besom__overlay_clear_written(struct overlay *o);
 
 /* Writes all changes in one write. After OK written is set; after an error nothing has changed, and
    it can be repeated. Errors: NO_MEMORY, those of the database. */
