@@ -14,7 +14,7 @@
 
 #include "besom_store.h"
 
-enum { USERS = 20000, ABSENT_KEYS = 20000, REPEATS = 5 };
+enum { USERS = 20000, BATCH = 500, ABSENT_KEYS = 20000, REPEATS = 5 };
 
 static void check(besom_status status, const char *what) {
   if (status == BESOM_OK) return;
@@ -44,14 +44,30 @@ static besom_guard *open_guard(const char *directory) {
 
 /* Batches of 500: one durable write to disk for each. */
 static void store_users(besom_guard *guard) {
-  char key[32], value[64];
-  for (unsigned i = 0; i < USERS; i++) {
-    int key_len = snprintf(key, sizeof key, "user:%06u", i);
-    int value_len = snprintf(value, sizeof value, "name of user %u", i);
-    if (i % 500 == 0) check(besom_guard_begin(guard), "beginning a batch");
-    check(besom_guard_put(guard, key, (size_t)key_len, value, (size_t)value_len, 0),
-          "storing a user");
-    if (i % 500 == 499) check(besom_guard_commit(guard), "committing a batch");
+  static char keys[BATCH][32], values[BATCH][64];
+  besom_bytes key[BATCH], value[BATCH];
+  for (unsigned first = 0; first < USERS; first += BATCH) {
+    for (unsigned i = 0; i < BATCH; i++) {
+      int key_len = snprintf(keys[i], sizeof keys[i], "user:%06u", first + i);
+      int value_len = snprintf(values[i], sizeof values[i], "name of user %u", first + i);
+      key[i] = (besom_bytes){keys[i], (size_t)key_len};
+      value[i] = (besom_bytes){values[i], (size_t)value_len};
+    }
+    check(besom_guard_put_many(guard, key, value, BATCH, 0), "storing users");
+  }
+}
+
+/* Several keys per call: the reads are in the order of the store. */
+static void print_some_users(besom_guard *guard) {
+  const besom_bytes keys[] = {{"user:000007", 11}, {"user:020000", 11}, {"user:019999", 11}};
+  besom_bytes values[3];
+  uint64_t found;
+  check(besom_guard_get_many(guard, keys, 3, values, &found), "reading users");
+  for (unsigned i = 0; i < 3; i++) {
+    printf("  %.*s: %.*s\n", (int)keys[i].len, (const char *)keys[i].data,
+           found >> i & 1 ? (int)values[i].len : 6,
+           found >> i & 1 ? (const char *)values[i].data : "absent");
+    besom_guard_release(guard, &values[i]);
   }
 }
 
@@ -96,6 +112,7 @@ int main(int argc, char **argv) {
   } else {
     store_users(guard);
   }
+  print_some_users(guard);
   query_absent_keys(guard);
   unsigned shown = 0;
   besom_bytes from = {"user:012345", 11}, to = {NULL, 0};

@@ -123,7 +123,8 @@ class Library:
     def shared_tags(self, f):
         """Tags that the headers of a source mention: the source defines them for others."""
         texts = [self.texts[h] for h in self.headers([f])]
-        texts += [(self.root / "include" / h).read_text() for h in PUBLIC + ["besom_lists.h", "besom_types.h"]]
+        texts += [(self.root / "include" / h).read_text() for h in
+                  [*PUBLIC, "besom_config.h", "besom_lists.h", "besom_types.h"]]
         return set(re.findall(r"\b(?:struct|union|enum) (\w+)", "".join(texts)))
 
 
