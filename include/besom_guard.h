@@ -100,8 +100,9 @@ typedef enum besom_durability {
 } besom_durability;
 
 /*
- * filter      required; of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER.
- *             Without BESOM_CONCURRENT: the guard has locks of its own; and without BESOM_SET.
+ * filter      required; of a kind with BESOM_CAN_MATCH, and unless adapt is NEVER with
+ *             BESOM_CAN_ADAPT and without BESOM_CAN_NO_LIST_AT. Without BESOM_CONCURRENT: the guard
+ *             has locks of its own; and without BESOM_SET.
  * threads     the guard is thread-safe: many writers, many readers.
  * step_items  entries that a put migrates while a migration runs; default 64. A longer list of one
  *             bucket is migrated whole.
