@@ -3,7 +3,6 @@
 #define BESOM_TESTS_GUARD_SETUP_H
 
 #include "besom_store.h"
-#include "kinds.h"
 
 typedef struct guard_setup {
   besom_config filter;
@@ -11,9 +10,9 @@ typedef struct guard_setup {
 } guard_setup;
 
 /* Whether a guard adapts filters of the kind. yesno-dynamic takes reports, but not by a store. */
-static inline bool adapts_in_guards(const besom_kind_info *info) {
-  const struct besom_kind *kind = besom__kind_named(info->name);
-  return info->abilities & BESOM_CAN_MATCH && kind->store->adapt_at;
+static inline bool adapts_in_guards(const besom_kind_info *kind) {
+  const unsigned needed = BESOM_CAN_MATCH | BESOM_CAN_ADAPT;
+  return (kind->abilities & (needed | BESOM_CAN_NO_LIST_AT)) == needed;
 }
 
 /* Both structs end with this call: the guard must have copied what it needs. */
