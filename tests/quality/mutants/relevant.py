@@ -65,7 +65,7 @@ MAP = (
     ("*/lmdb.c", ["store_contract lmdb/*", "store_lmdb_errors", "store_disk_faults", *GUARD_FILES]),
     ("*/rocksdb*", ["store_contract rocksdb/*", "store_rocksdb_errors", "store_rocksdb_files", "store_disk_faults",
                             "guard_copies", "guard_iterator", "release_guards"]),
-    ("*/redis.c", ["store_contract redis/*", "guard_redis", "store_disk_faults"]),
+    ("*/redis*", ["store_contract redis/*", "guard_redis", "store_disk_faults"]),
     ("src/store/*", ["store_memory", "sorted_map", "store_contract memory/*",
                      "store_contract array/*", "store_contract array*/*",
                      "store_contract lmdb/*", *GUARDS, "guard_committed_reads", "guard_iterator",
