@@ -20,8 +20,11 @@ bool kind_can_grow(const char *kind) {
   return false;
 }
 
-static bool has_reports(const struct filter_config *c) {
-  return strcmp(c->kind, DEFAULT_KIND) == 0;
+bool kind_has_policy(const char *kind) {
+  const besom_kind_info *info;
+  for (size_t i = 0; (info = besom_kinds(i)); i++)
+    if (strcmp(kind, info->name) == 0) return info->abilities & BESOM_STORES_EXCEPTIONS;
+  return false;
 }
 
 struct filter_config default_config(void) {
@@ -35,16 +38,23 @@ static uint32_t rounded_expansion(uint32_t expansion) {
   return rounded;
 }
 
+/* 0.2.0 replicates the policy and the reserve of aqf only. Its filters of other kinds refuse. */
+static void fill_report_defaults(RedisModuleCtx *ctx, struct filter_config *c) {
+  if (!kind_has_policy(c->kind)) return;
+  bool replayed = !is_client_command(ctx) && strcmp(c->kind, DEFAULT_KIND) != 0;
+  if (c->reserve == 0 && !replayed) c->reserve = config_default_reserve();
+  if (c->policy == DEFAULT_POLICY)
+    c->policy = config_forgets_reports() && !replayed ? FORGET_OLDEST : REFUSE_NEW;
+}
+
 /* Makes the config complete, because replicas may have other defaults. */
-static void fill_defaults(struct filter_config *c) {
+static void fill_defaults(RedisModuleCtx *ctx, struct filter_config *c) {
   if (!c->kind) c->kind = DEFAULT_KIND;
   if (!c->hash) c->hash = config_default_hash();
   if (!kind_can_grow(c->kind)) c->nonscaling = true;
   if (!c->expansion) c->expansion = config_default_expansion();
   c->expansion = rounded_expansion(c->expansion);
-  if (c->reserve == 0 && has_reports(c)) c->reserve = config_default_reserve();
-  if (c->policy == DEFAULT_POLICY && has_reports(c))
-    c->policy = config_forgets_reports() ? FORGET_OLDEST : REFUSE_NEW;
+  fill_report_defaults(ctx, c);
   if (!c->has_seed) RedisModule_GetRandomBytes(c->seed, sizeof c->seed);
 }
 
@@ -139,7 +149,7 @@ static besom_filter *make_filter(RedisModuleCtx *ctx, const struct filter_config
 struct af *create_filter(RedisModuleCtx *ctx, RedisModuleString *key,
                          const struct filter_config *config) {
   struct filter_config c = *config;
-  fill_defaults(&c);
+  fill_defaults(ctx, &c);
   besom_filter *filter = make_filter(ctx, &c);
   if (!filter) return NULL;
   struct af *af = af_wrap(filter, c.nonscaling ? 0 : c.max_capacity);
@@ -172,7 +182,7 @@ bool attach_filter(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af,
                    const struct filter_config *config) {
   if (af_has_filter(af)) return true;
   struct filter_config c = config ? *config : config_after(af->frozen);
-  fill_defaults(&c);
+  fill_defaults(ctx, &c);
   af->filter = make_filter(ctx, &c);
   if (!af->filter) return false;
   af_refresh(af);

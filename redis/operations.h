@@ -76,6 +76,9 @@ struct filter_config default_config(void);
 /* Whether filters of this kind can grow. */
 bool kind_can_grow(const char *kind);
 
+/* Whether filters of this kind have a choice of FORGET and REFUSE. */
+bool kind_has_policy(const char *kind);
+
 /*
  * Creates a filter, stores it at the key, which must be free, and replicates AF.RESERVE with all
  * parameters. If that fails, it replies with an error and returns NULL.

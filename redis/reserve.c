@@ -140,8 +140,8 @@ const char *check_config(const struct filter_config *c) {
     return "ERR MAXCAPACITY must not be less than the capacity";
   if ((c->max_capacity || c->expansion) && !kind_can_grow(kind))
     return "ERR this KIND of filter cannot grow: leave out MAXCAPACITY and EXPANSION";
-  if (c->policy != DEFAULT_POLICY && strcmp(kind, "aqf") != 0)
-    return "ERR this KIND of filter has no reserve for reports: leave out FORGET and REFUSE";
+  if (c->policy != DEFAULT_POLICY && !kind_has_policy(kind))
+    return "ERR this KIND of filter always forgets old reports: leave out FORGET and REFUSE";
   if (c->value_bits && strcmp(kind, "aqf") != 0)
     return "ERR this KIND of filter has no values: leave out VALUEBITS, or use KIND aqf";
   if (c->maplet && !c->value_bits) return "ERR MAPLET needs VALUEBITS, 1 to 32";

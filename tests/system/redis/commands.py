@@ -76,7 +76,7 @@ class Commands:
         for bad in (-1, 32769, "x"):
             self.fails("ERR EXPANSION", "AF.RESERVE", "f", 0.01, 10, "EXPANSION", bad)
         self.fails("leave out VALUEBITS", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "VALUEBITS", 4)
-        self.fails("leave out FORGET", "AF.RESERVE", "f", 0.01, 10, "KIND", "qf", "REFUSE")
+        self.fails("leave out FORGET", "AF.RESERVE", "f", 0.01, 10, "KIND", "cached", "REFUSE")
         self.fails("ERR error_rate is 1e-12", "AF.RESERVE", "f", 1e-12, 10, "KIND", "cf")
         self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", "abc")
         self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", SEED[:-1] + "x")
@@ -175,8 +175,12 @@ class Commands:
         self.r("AF.MADD", "f", *members)
         return members, self.false_positives("f", 200)[:200]
 
+    def forgotten_by_the_server(self):
+        return int(re.search(rb"besom_forgotten:(\d+)", self.r("INFO", "besom_filters")).group(1))
+
     def test_the_oldest_reports_are_forgotten(self):
         members, wrong = self.full_filter("ADAPTRESERVE", 0.2)
+        forgotten_before = self.forgotten_by_the_server()
         self.assertEqual([self.yes] * 200, self.r("AF.REPORT", "f", *wrong))
         info = self.info("f")
         forgotten = info[b"forgotten"]
@@ -186,8 +190,7 @@ class Commands:
         self.assertEqual(forgotten, sum(map(bool, answers)))
         self.assertFalse(any(answers[-20:]))  # the newest are not
         self.assertEqual([self.yes] * 1000, self.r("AF.MEXISTS", "f", *members))
-        lines = self.r("INFO", "besom_filters").decode().split()
-        self.assertIn("besom_forgotten:%d" % forgotten, lines)
+        self.assertEqual(forgotten_before + forgotten, self.forgotten_by_the_server())
 
     def test_a_full_reserve_can_be_an_error_per_item(self):
         members, wrong = self.full_filter("REFUSE")
@@ -200,6 +203,36 @@ class Commands:
         self.assertEqual([self.yes] * 1000, self.r("AF.MEXISTS", "f", *members))
         for item, reply, answer in zip(wrong, replies, self.r("AF.MEXISTS", "f", *wrong)):
             self.assertEqual(bool(answer), isinstance(reply, ReplyError), item)
+
+    def check_policy(self, kind, growth, policy):
+        """Reports more than fits to a filter that was just reserved, and loads it again."""
+        members = ["m%d" % i for i in range(1000)]
+        self.r("AF.MADD", "f", *members)
+        wrong = self.false_positives("f", 100)[:100]
+        replies = self.r("AF.REPORT", "f", *wrong)
+        self.r("DEBUG", "RELOAD")
+        failed = sum(isinstance(reply, ReplyError) for reply in replies)
+        info, told = self.info("f"), (kind, growth, policy)
+        self.assertEqual((kind.encode(), policy.lower().encode()), (info[b"kind"], info[b"report-policy"]), told)
+        self.assertEqual((100, failed), (info[b"exceptions"] + info[b"forgotten"] + failed, info[b"refused"]), told)
+        self.assertGreater(failed if policy == "REFUSE" else info[b"forgotten"], 20, told)
+        self.assertEqual(100 - info[b"exceptions"], sum(map(bool, self.r("AF.MEXISTS", "f", *wrong))), told)
+        self.assertEqual([self.yes] * 1000, self.r("AF.MEXISTS", "f", *members), told)
+        self.r("DEL", "f")
+
+    def test_every_kind_that_stores_reports_has_both_policies(self):
+        grow = ("aqf", "qf", "bloom", "blocked-bloom")
+        for kind in grow + ("cf", "vacuum"):
+            for growth in ([], ["NONSCALING"]) if kind in grow else ([],):
+                for words in (["FORGET"], ["REFUSE"], []):
+                    self.r("AF.RESERVE", "f", 0.2, 1000, "KIND", kind, *growth, *words)
+                    self.check_policy(kind, growth, (words or ["FORGET"])[0])
+        self.r("CONFIG", "SET", "besom.default-report-policy", "refuse")
+        self.r("AF.RESERVE", "f", 0.2, 1000, "KIND", "bloom")
+        self.check_policy("bloom", [], "REFUSE")
+        self.r("CONFIG", "SET", "besom.default-report-policy", "forget")
+        self.assertEqual("OK", self.r("AF.RESERVE", "f", 0.2, 1000, "KIND", "cached"))
+        self.assertEqual(b"forget", self.info("f")[b"report-policy"])
 
     def test_a_full_no_list_is_an_error_per_item(self):
         for policy in ("FORGET", "REFUSE"):

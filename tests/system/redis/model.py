@@ -13,14 +13,14 @@ import time
 
 from servers import ReplyError, Server, digest, wait_for_replica, replica_of, wait_for
 
-# adapts: takes reports and a no list, both exact; policy: takes FORGET, the default, with which a
-# full reserve forgets reports
-KINDS = {"aqf": dict(adapts=True, policy=True, remove=True, counts=True),
-         "qf": dict(adapts=True, policy=False, remove=True, counts=True),
-         "cf": dict(adapts=True, policy=False, remove=True, counts=True),
-         "bloom": dict(adapts=True, policy=False, remove=False, counts=False),
-         "scaling": dict(adapts=True, policy=True, remove=True, counts=True),
-         "cached": dict(adapts=False, policy=False, remove=True, counts=True)}
+# adapts: takes reports and a no list, both exact, and FORGET, with which a full reserve forgets
+# reports
+KINDS = {"aqf": dict(adapts=True, remove=True, counts=True),
+         "qf": dict(adapts=True, remove=True, counts=True),
+         "cf": dict(adapts=True, remove=True, counts=True),
+         "bloom": dict(adapts=True, remove=False, counts=False),
+         "scaling": dict(adapts=True, remove=True, counts=True),
+         "cached": dict(adapts=False, remove=True, counts=True)}
 
 
 class Model:
@@ -37,8 +37,8 @@ class Model:
                  "HASH", dice.choice(("sip", "xxh3"))]
         if self.value_bits:
             words += ["VALUEBITS", self.value_bits]
-        self.forgets = self.can["policy"] and dice.random() < 0.5
-        if self.can["policy"]:
+        self.forgets = self.can["adapts"] and dice.random() < 0.5
+        if self.can["adapts"]:
             words.append("FORGET" if self.forgets else "REFUSE")
         if self.kind == "scaling":
             words += ["EXPANSION", dice.choice((1, 2, 4))]
