@@ -118,6 +118,14 @@ def test_no_key_is_denied_after_others_were_invalidated_and_discarded(kind):
     assert all(guard.get(name) == value for name, value in members.items())
 
 
+@pytest.mark.parametrize("kind", ["ribbon", "fuse"])
+def test_a_static_filter_needs_no_copy_of_a_known_key(kind):
+    guard = besom.Guard.wrap(TABLE.get, keys=TABLE, kind=kind, removable=False)
+    key = next(iter(TABLE))
+    guard.invalidate(key)
+    assert guard[key] == TABLE[key]
+
+
 def test_invalidate():
     table = {}
     guard = besom.Guard.wrap(table.get, keys=[], fpr=0.2)

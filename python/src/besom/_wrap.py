@@ -229,7 +229,8 @@ class _Lookup:
 
         For code that creates things and does not know whether the guard knows them. A removable
         filter gets a copy, even if it answers yes: that may be a false positive, and a later discard
-        would take out the fingerprint of another key. Doing it again adds nothing.
+        would take out the fingerprint of another key. Doing it again adds nothing. The copy takes
+        room: a guard whose known keys are all invalidated needs twice the capacity.
 
         >>> table = {}
         >>> guard = besom.Guard.wrap(table.get, keys=[])
@@ -242,11 +243,11 @@ class _Lookup:
         self._change(key, lambda: self._know(key))
 
     def _know(self, key):
-        name = _canonical(key)
-        if name in self._invalidated and key in self.filter:
+        name, removable = _canonical(key), self.filter.removable
+        if key in self.filter and (not removable or name in self._invalidated):
             return
         self.filter.add(key)
-        if self.filter.removable:
+        if removable:
             self._invalidated[name] = None
         if len(self._invalidated) > _INVALIDATED:
             del self._invalidated[next(iter(self._invalidated))]
