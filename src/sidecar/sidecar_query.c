@@ -28,14 +28,24 @@ static void answer_yes(size_t n, uint64_t *bitmap) {
   for (size_t i = 0; i < n; i++) bitmap[i / 64] |= UINT64_C(1) << i % 64;
 }
 
+/* In a child of fork, which must not look at the filter: the parent may have been changing it. */
+static besom_status answer_yes_unasked(const besom_bytes *keys, size_t n, uint64_t *bitmap) {
+  if (n && (!keys || !bitmap)) return BESOM_INVALID;
+  for (size_t i = 0; i < n; i++)
+    if (!keys[i].data && keys[i].len) return BESOM_INVALID;
+  if (n) memset(bitmap, 0, (n + 63) / 64 * sizeof *bitmap);
+  answer_yes(n, bitmap);
+  return BESOM_OK;
+}
+
 besom_status besom_sidecar_may_contain_many(const besom_sidecar *s, const besom_bytes *keys,
                                             size_t n, uint64_t *bitmap) {
   if (!s) return BESOM_INVALID;
-  bool foreign = sidecar_is_foreign(s);
-  if (!foreign) sidecar_lock_shared(s);
+  if (sidecar_is_foreign(s)) return answer_yes_unasked(keys, n, bitmap);
+  sidecar_lock_shared(s);
   besom_status status = besom_contains_many(s->filter, keys, n, bitmap);
-  if (status == BESOM_OK && (foreign || sidecar_answers_yes(s))) answer_yes(n, bitmap);
-  if (!foreign) sidecar_unlock(s);
+  if (status == BESOM_OK && sidecar_answers_yes(s)) answer_yes(n, bitmap);
+  sidecar_unlock(s);
   return status;
 }
 
