@@ -89,7 +89,7 @@ enum {
   BESOM_INLINE_VACUUM = 5         /* as cf, with chunks */
 };
 
-/* What they copy of a filter. */
+/* What they copy of a filter. Frozen. */
 typedef struct besom_inline_facts {
   const uint32_t *generation; /* of the filter */
   uint32_t of_queries;        /* the generation in which queries are inline */

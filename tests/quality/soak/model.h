@@ -26,7 +26,7 @@ typedef struct model_counts {
 
 /* What a kind promises of a reported key. */
 typedef enum promise {
-  NO_PROMISE,   /* adaptive-stacked learns later, in passes over its members; published forms */
+  NO_PROMISE,   /* adaptive-stacked learns later, over its members; exaf, taf, utaf as published */
   MOSTLY,       /* adaptive cuckoo kinds: the other fingerprint may match, too; see MOST_UNFIXED */
   AT_ONCE,      /* no; cached and scaling forget, a published aqf undoes other reports */
   PER_QUOTIENT, /* until a key with its quotient is inserted, or a rebuild that is counted */

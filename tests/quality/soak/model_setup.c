@@ -30,6 +30,7 @@ static bool needs_store_to_insert(const model *m) {
 
 static void choose_form(model *m, const subject *form) {
   static const char *const selectors[] = {"taf", "utaf", NULL};
+  static const char *const telescoping[] = {"exaf", "taf", "utaf", NULL};
   static const char *const key_only[] = {"grouped", "learned", NULL};
   const char *kind = form->kind->name;
   m->form = form;
@@ -45,7 +46,8 @@ static void choose_form(model *m, const subject *form) {
   m->bound = needs_store_to_insert(m) || has_lists || (can_bind && model_chance(m, 2));
   if (m->keeps == NO_PROMISE && strcmp(kind, "adaptive-stacked") && !m->bound) m->keeps = PER_KEY;
   bool is_published = form->options && !strcmp(form->options, "form=published");
-  if (is_published && m->keeps >= PER_QUOTIENT) m->keeps = NO_PROMISE;
+  if (is_published && m->keeps >= PER_QUOTIENT)
+    m->keeps = is_one_of(kind, telescoping) ? NO_PROMISE : AT_ONCE;
 }
 
 /* ------------------------------------------------------------------ the configuration */
