@@ -76,19 +76,6 @@ static void take(struct rank_walk *w, double keys) {
   next_class(w);
 }
 
-bool besom__rank_walk_by_share(struct rank_walk *w, double more) {
-  if (w->class == 0) return false;
-  for (double wanted = w->share + more; w->class > 0;) {
-    double one = share_of_one(w), keys = one > 0 ? ceil((wanted - w->share) / one) : w->left;
-    if (keys <= w->left) {
-      take(w, fmax(keys, 1));
-      return true;
-    }
-    take(w, w->left);
-  }
-  return true;
-}
-
 void besom__rank_walk_by_keys(struct rank_walk *w, double more) {
   for (double wanted = w->keys + more; w->class > 0 && w->keys < wanted;)
     take(w, fmin(w->left, wanted - w->keys));

@@ -51,12 +51,6 @@ struct rank_walk {
 
 struct rank_walk besom__rank_walk_start(const struct rank_frequency *p);
 
-/*
- * Advances by at least one key, until the share has grown by `more`. False if there are no more
- * keys.
- */
-bool besom__rank_walk_by_share(struct rank_walk *walk, double more);
-
 /* Advances by so many keys, or to the end. */
 void besom__rank_walk_by_keys(struct rank_walk *walk, double more);
 

@@ -34,10 +34,6 @@ const struct packed_ops *besom__packed_ops(enum isa isa) {
 
 /* ------------------------------------------------------------------ queries */
 
-uint64_t besom__packed_items(const struct packed *p) {
-  return p->items;
-}
-
 besom_digest besom__packed_hash(const struct packed *p, const void *key, size_t len) {
   return besom__siphash(p->seed, key, len);
 }

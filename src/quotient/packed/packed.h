@@ -44,7 +44,6 @@ struct packed *besom__packed_visit(struct packed *p, const struct block_visitor 
 /* May run in any thread. */
 void besom__packed_free(struct packed *p, const besom_allocator *allocator);
 
-uint64_t besom__packed_items(const struct packed *p);
 uint64_t besom__packed_slots(const struct packed *p);
 bool besom__packed_has_exceptions(const struct packed *p);
 besom_digest besom__packed_hash(const struct packed *p, const void *key, size_t len);
