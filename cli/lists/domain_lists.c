@@ -16,6 +16,7 @@ enum { MOST_LABELS = 127 };
 /* What is added to the lists. It lives until the program ends: the lists refer to the keys. */
 typedef struct added_keys {
   key_index *exceptions, *suffixes, *parents;
+  besom_bytes *to_yes, *to_no;
   unsigned labels; /* the most of an exception */
 } added_keys;
 
@@ -111,7 +112,7 @@ static size_t copy_parents(key_index *parents, unsigned labels, key_reader *no, 
 domain_plan domain_lists_prepare(key_reader *yes, key_reader *no, const char *suffixes,
                                  bool yes_wins) {
   static added_keys added; /* a leak checker finds it */
-  added = (added_keys){key_index_create(), key_index_create(), key_index_create(), 0};
+  added = (added_keys){key_index_create(), key_index_create(), key_index_create(), NULL, NULL, 0};
   conflicts *listed = conflicts_set(yes);
   find_suffixes(listed, suffixes, added.suffixes);
   read_no_list(listed, no, yes_wins, &added);
@@ -120,10 +121,10 @@ domain_plan domain_lists_prepare(key_reader *yes, key_reader *no, const char *su
   if (added.labels > labels) labels = added.labels;
   if (labels > MOST_LABELS) labels = MOST_LABELS;
   size_t exceptions = key_index_count(added.exceptions), n = key_index_count(added.suffixes);
-  besom_bytes *to_yes = allocate(exceptions, sizeof *to_yes);
-  besom_bytes *to_no = allocate(n + key_index_count(added.parents), sizeof *to_no);
-  keys_append(yes, to_yes, copy_keys(added.exceptions, to_yes));
-  n = copy_keys(added.suffixes, to_no);
-  keys_append(no, to_no, n + copy_parents(added.parents, labels, no, to_no + n));
+  added.to_yes = allocate(exceptions, sizeof *added.to_yes);
+  added.to_no = allocate(n + key_index_count(added.parents), sizeof *added.to_no);
+  keys_append(yes, added.to_yes, copy_keys(added.exceptions, added.to_yes));
+  n = copy_keys(added.suffixes, added.to_no);
+  keys_append(no, added.to_no, n + copy_parents(added.parents, labels, no, added.to_no + n));
   return (domain_plan){labels ? labels : 1, exceptions, n};
 }
