@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """build.py OUT: writes the site, from the Markdown of the project: OUT/index.html, which opens from disk.
 
-Pages are README.md, what docs/README.md lists, and the pages beside it; their order and groups are those of
-docs/README.md. Manual pages, the playground and the report are added if build/ has them. pandoc makes the HTML."""
+Pages are README.md, what docs/README.md lists, the pages beside it, and those of bench/records; their order and
+groups are those of docs/README.md. Manual pages, the playground and the report are added if build/ has them. pandoc
+makes the HTML."""
 
 import html
 import json
@@ -25,7 +26,8 @@ def markdown_pages():
     """Paths of the Markdown files that become pages, relative to the root."""
     top = [path for path in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md") if (ROOT / path).exists()]
     return [pathlib.PurePosixPath(path) for path in
-            top + sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+            top + sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")) +
+            sorted(str(path.relative_to(ROOT)) for path in (ROOT / "bench/records").glob("*.md"))]
 
 
 def page_of(path):

@@ -31,7 +31,7 @@ def parse_arguments():
     parser.add_argument("--only", metavar="A,B",
                         help="test only these claims; with --full the page still has all that have a record")
     parser.add_argument("--seeds", type=int, metavar="N", help="run every claim with N seeds (default: as the claim states)")
-    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) there, the claims and records in ../bench/records, and update the README")
+    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md there, the rest in ../bench/records, and update the README")
     parser.add_argument("--stored", metavar="DIRECTORY",
                         help="measure nothing: render the records of this directory, whichever program wrote them")
     project = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -113,13 +113,13 @@ def kept_records(docs, is_full):
 
 
 def write_docs(directory, tested, found, summary, more, is_full):
-    """Writes results.md or results-full.md, the page of the claims and the records. The README has figures of quick runs only."""
+    """Writes the verdicts, the page of the claims and the records. The README has figures of quick runs only."""
     kept = kept_records(directory, is_full)
     os.makedirs(kept, exist_ok=True)
     for claim, record, _ in tested:
         if record:
             records.write(os.path.join(kept, f"{claim['name']}.csv"), record.text)
-    records.write(os.path.join(directory, f"{results.place(is_full)}.md"), results.make(tested, found, summary, more))
+    records.write(os.path.join(directory, results.place(is_full)), results.make(tested, found, summary, more))
     records.write(f"{kept}.md", results.claims(tested, found, is_full))
     if is_full:
         return

@@ -1,4 +1,4 @@
-"""What docs/results-full.md has beside the verdicts: which claims were run, and where they differ from the quick runs."""
+"""What bench/records/results-full.md has beside the verdicts: which claims were run, and where they differ from the quick runs."""
 
 import papers
 import records
@@ -6,7 +6,7 @@ import texts
 import verdicts
 
 CONTINUE = "make report REPORT=--full"
-PAGE = "../bench/records/full.md"
+PAGE = "full.md"
 
 
 def summary(tested, differing):

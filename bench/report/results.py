@@ -30,8 +30,8 @@ LONGEST_TABLE = 24
 
 
 def place(is_full):
-    """The name of the page of verdicts of this size."""
-    return "results-full" if is_full else "results"
+    """The page of verdicts of this size, from docs/."""
+    return "../bench/records/results-full.md" if is_full else "results.md"
 
 
 def records_place(is_full):
@@ -40,8 +40,8 @@ def records_place(is_full):
 
 
 def link(name, is_full):
-    """From docs/ to what is said about a claim."""
-    return f"[{name}]({records_place(is_full)}.md#{name})"
+    """From the page of verdicts to what is said about a claim."""
+    return f"[{name}]({full.PAGE if is_full else '../bench/records/quick.md'}#{name})"
 
 
 def plain(text):
@@ -60,25 +60,12 @@ def verdict_rows(found, is_full):
              link(each.sentence.claim, is_full) if each.sentence.claim else ""] for each in found]
 
 
-def contradicted(results, found):
-    """A paragraph per contradicted sentence."""
-    known = {claim["name"]: (claim, record) for claim, record, _ in results if record}
-    wrong = [each for each in found if each.verdict == verdicts.CONTRADICTED and each.sentence.claim in known]
-    if not wrong:
-        return []
-    lines = ["Contradicted, one by one:", ""]
-    for each in wrong:
-        lines += textwrap.wrap(plain(texts.in_detail(each, *known[each.sentence.claim])), 100, initial_indent="- ", subsequent_indent="  ",
-                               break_long_words=False, break_on_hyphens=False)
-    return lines + [""]
-
-
 def overview(results, found, is_full):
     """The verdicts on the sentences, paper by paper, and those on our own claims."""
     columns = ["where", "the paper says", "factor", "paper", "besom (95 % interval)", "seeds or rounds", "verdict", "claim"]
     lines = []
     for _, title, authors, about in papers.by_paper(found):
-        lines += [f"### Verdicts: {title}", "", authors, "", table(columns, verdict_rows(about, is_full)), "", *contradicted(results, about)]
+        lines += [f"### Verdicts: {title}", "", authors, "", table(columns, verdict_rows(about, is_full)), ""]
     own = [[link(claim["name"], is_full), claim["title"], papers.own_verdict(record), papers.parts(record)]
            for claim, record, _ in results if claim["source"] == papers.OWN]
     if own:
@@ -111,6 +98,9 @@ def chapter(claim, record, error, found):
                        ("Reason", None if record else error)):
         if text:
             lines += [f"*{name}:* {plain(text)}", ""]
+    for each in found.get(claim["name"], []) if record else []:
+        if each.verdict == verdicts.CONTRADICTED:
+            lines += [f"*Contradicted:* {plain(texts.in_detail(each))}", ""]
     return "\n".join(lines + (numbers(claim, record) if record else []))
 
 
@@ -143,8 +133,8 @@ def make(results, found, summary, more=""):
 
 def claims(results, found, is_full):
     """The page of the claims: what each tests, what differs from the paper, and its numbers."""
-    verdicts_page = f"../../docs/{place(is_full)}.md"
-    text = f"{title(is_full).strip()}: the claims\n\n{origin(is_full)}The verdicts are in [{place(is_full)}.md]({verdicts_page}).\n"
+    name = place(is_full).rpartition("/")[2]
+    text = f"{title(is_full).strip()}: the claims\n\n{origin(is_full)}The verdicts are in [{name}]({name if is_full else '../../docs/' + name}).\n"
     for _, name, authors, here in papers.chapters(results):
         if here:
             text += f"\n## {name}\n\n{authors}\n\n" + "\n".join(chapter(*result, found) for result in here)

@@ -1,4 +1,4 @@
-"""Verdicts and claims in words, for the page and for docs/results.md."""
+"""Verdicts and claims in words, for the page and for the pages in docs/ and bench/records."""
 
 import re
 
@@ -34,16 +34,12 @@ def plain_quote(quote):
     return re.sub(r"\s+", " ", quote.replace("\\times", "×").replace("\\geq", "≥")).replace(" ×", "×")
 
 
-def in_detail(verdict, claim, record):
-    """A paragraph that an author can check: what was measured, how, and by which command."""
+def in_detail(verdict):
+    """What was measured of a sentence, and how often. Its claim has the rest: what is tested, what differs, the command."""
     each = verdict.sentence
     over = f"{verdict.count} {'rounds' if each.timed else 'seeds'}" if verdict.count > 1 else "one measurement"
-    parts = [f"{each.source.partition(': ')[2]}, “{plain_quote(each.quote)}”. Measured: {each.says}: "
-             f"{our_factor(verdict)}, {over}, {record.about['size']} size; the paper: {paper_factor(each)}.",
-             f"Tested: {claim['statement']}."]
-    if claim["differs"]:
-        parts.append(f"What differs: {claim['differs']}")
-    return " ".join(parts) + f" Command: `{command_of(claim, record)}`."
+    return (f"{each.source.partition(': ')[2]}, “{plain_quote(each.quote)}”. Measured: {each.says}: {our_factor(verdict)}, {over}; "
+            f"the paper: {paper_factor(each)}.")
 
 
 def items_of(source):
