@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [PLATFORM...]: builds besom for platforms, runs the quick tests on each, and compares the
 # files that they write. Platforms are gcc, clang, musl, aarch64 and s390x; all, if none is named.
-# Builds and logs are in build/cross/, as is results.md: the table in docs/platforms.md. TESTS is a
-# pattern of ctest for a part of the tests.
+# Builds and logs are in build/cross/, as is results.md: the table in bench/records/platforms.md.
+# TESTS is a pattern of ctest for a part of the tests.
 set -u
 cd "$(dirname "$0")/../../.." || exit
 work=build/cross
