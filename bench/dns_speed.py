@@ -3,7 +3,7 @@
 Memory, queries per second, and processor time per query of name servers that block a list: with besom, with the server's own way of
 blocking, and with an empty script. Runs are interleaved, each way being first in turn; medians are printed. The servers answer all other names
 from their configuration, so that nothing else is measured. A tenth of the queries is for listed names.
-docs/dns.md has the results. Needs dnsperf (scripts/setup.sh dns).
+bench/records/lists.md has the results. Needs dnsperf (scripts/setup.sh dns).
 """
 import argparse
 import os

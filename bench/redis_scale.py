@@ -1,4 +1,4 @@
-"""redis_scale.py [MILLIONS [SHARDS [BUILD]]]: the figures of docs/scale.md.
+"""redis_scale.py [MILLIONS [SHARDS [BUILD]]]: the figures of bench/records/redis.md.
 
 Starts a cluster of three nodes, loads a filter with `besom redis load`, queries it, and migrates a quarter
 of the slots of one node to another. MILLIONS is the number of keys, default 12; SHARDS is 64 by default. It takes some seconds per million."""

@@ -1,4 +1,5 @@
-"""The Python code of the recipes in docs/redis.md, and the JavaScript code if BESOM_NODE_MODULES has the package."""
+"""The recipes in examples/redis_recipes.py, that of docs/redis.md, and redis_recipe.js if BESOM_NODE_MODULES has the
+package."""
 
 import os
 import re
@@ -10,7 +11,7 @@ import unittest
 
 from servers import Server
 
-DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "redis.md")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 NODE = """
 const { createClient } = require('redis');
 %s
@@ -29,10 +30,9 @@ const { createClient } = require('redis');
 """
 
 
-def recipes(language):
-    with open(DOCS) as file:
-        text = file.read().split("\n## Recipes\n")[1].split("\n## ")[0]
-    return re.findall(r"```%s\n(.*?)```" % language, text, re.DOTALL)
+def text_of(path):
+    with open(os.path.join(ROOT, path)) as file:
+        return file.read()
 
 
 class Redis:
@@ -54,15 +54,19 @@ class Recipes(unittest.TestCase):
     def setUp(self):
         self.r = self.server.client()
         self.r("FLUSHALL")
-        self.names = {"r": Redis(self.r), "db": sqlite3.connect(":memory:")}
+        self.names = {}
+        exec(text_of("examples/redis_recipes.py"), self.names)
+        self.names.update(r=Redis(self.r), db=sqlite3.connect(":memory:"))
         for table in ("users(name TEXT PRIMARY KEY)", "events(day TEXT, id TEXT)", "used_tokens(token TEXT PRIMARY KEY)",
                       "seen(user INTEGER, article TEXT)"):
             self.names["db"].execute("CREATE TABLE " + table)
-        for code in recipes("python"):
-            exec(code, self.names)
 
     def tearDown(self):
         self.names["db"].close()
+
+    def test_the_documentation_has_the_code_of_the_example(self):
+        (shown,) = re.findall(r"```python\n(.*?)```", text_of("docs/redis.md"), re.DOTALL)
+        self.assertIn(shown.replace("\n\ndef", "\n\n\ndef"), text_of("examples/redis_recipes.py"))
 
     def test_a_database(self):
         reads = []
@@ -150,7 +154,7 @@ class Recipes(unittest.TestCase):
             self.skipTest("the npm package redis is missing")
         self.r("AF.RESERVE", "users", 0.01, 1000, "SEED", "42" * 16)
         self.r("AF.MADD", "users", "ann", *range(999))
-        (code,) = recipes("js")
+        code = text_of("examples/redis_recipe.js")
         with tempfile.NamedTemporaryFile("w", suffix=".js") as file:
             file.write(NODE % (code, self.server.port))
             file.flush()
