@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """option_tables.py BESOM DOCS [--update]: the option tables of kinds.md and papers.md agree with
-"besom kinds --options". Every kind with options of its own has them in a table of its section: names,
-values and defaults are the same, and the meaning begins with the same words. With --update, writes
-the rows that differ."""
+"besom kinds --options". Every kind with options of its own has them in a table of its section, unless
+the same row is in that of every kind: names, values and defaults are the same, and the meaning begins
+with the same words. With --update, writes the rows that differ."""
 import json
 import re
 import subprocess
@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 # Kinds whose table is in the section of others.
-SECTIONS = {"acf-cyclic": ["acf-cyclic, acf-swapping, acf-cuckooing"], None: ["aqf"]}
+COMMON = "Options of every kind"
+SECTIONS = {"acf-cyclic": ["acf-cyclic, acf-swapping, acf-cuckooing"], None: [COMMON]}
 HEAD = "| option | values | default | meaning |"
 
 
@@ -49,9 +50,12 @@ def check(kind, options, section, wrong):
 
 def main(besom, folder, update=None):
     wrong, kinds = [], options_of(besom)
-    common = {option["option"] for option in kinds[None]}
     texts = {name: (Path(folder) / name).read_text() for name in ("kinds.md", "papers.md")}
+    rows = sections_of(texts["kinds.md"])[COMMON]
+    common = set(re.findall(r"^\| `([a-z_]+)` \|", rows, flags=re.M))
     for kind, options in kinds.items():
+        if kind:
+            options = [option for option in options if row_of(option) + " |" not in rows]
         for heading in SECTIONS.get(kind, [kind]):
             name = next((n for n, text in texts.items() if heading in sections_of(text)), None)
             if not name:
