@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# include_rules.sh ROOT: which directories may include which (docs/architecture.md). Prints every
-# #include that breaks the rule. Functions return in $REPLY: a subshell per line would take seconds.
+# include_rules.sh ROOT: which directories may include which. Prints every #include that breaks the
+# rule. Functions return in $REPLY: a subshell per line would take seconds.
 set -eu
 cd "$1"
 
