@@ -11,7 +11,7 @@ from pathlib import Path
 
 # Kinds whose table is in the section of others.
 COMMON = "Options of every kind"
-SECTIONS = {"acf-cyclic": ["acf-cyclic, acf-swapping, acf-cuckooing"], None: [COMMON]}
+SECTIONS = {"acf-cyclic": ["acf-cyclic, acf-swapping, acf-cuckooing"], "taf": ["exaf"], "utaf": ["exaf"], None: [COMMON]}
 HEAD = "| option | values | default | meaning |"
 
 
