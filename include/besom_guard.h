@@ -33,7 +33,7 @@
  *     calls                        may run beside       waits for
  *     get, get_many, no_has,       everything           a writer while it changes memory; not
  *     release, scan, stats,                             while it writes to disk
- *     offenders
+ *     health, offenders
  *     iterate                      all but close        a writer while it changes memory
  *     besom_iterator_*             all but close        nothing
  *     put, put_many, delete,       everything           the writers before it; readers inside the
