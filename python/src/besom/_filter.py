@@ -65,7 +65,7 @@ class Filter(_besom.FilterBase):
     repeated, copies
                   the share of the keys that is added more than once, and how often
     options       of the kind: "name=value,name=value"
-    hash, seed    "xxh3" or "sip"; 16 bytes. Filters with the same seed can be merged
+    hash, seed    "xxh3" or "sip"; 16 bytes. Filters with the same arguments and seed can be merged
     slots, width  instead of capacity and fpr
 
     By default a filter is a set: add inserts only what is answered no, and a repeated key takes no
