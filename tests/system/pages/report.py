@@ -229,6 +229,21 @@ def test_draws_special_values(source):
         assert label == title and label.startswith('"<&'), svg
 
 
+def test_tells_what_contradicts(source):
+    """The chapter of a claim has what was measured of each contradicted sentence, and of no other."""
+    sys.path.insert(0, os.path.join(source, "bench", "report"))
+    import records
+    import results
+    import sentences
+    import verdicts
+    claim = {"name": "c", "title": "t", "source": "thesis: Section 1", "paper": "", "statement": "s", "differs": "", "plots": []}
+    record = records.Record("".join(f"# {name}: 0\n" for name in records.NEEDED) + "x\n1\n")
+    found = {"c": [verdicts.Verdict(sentences.Sentence(verdict, "thesis: Section 1", verdict, "a / b", claim="c"), verdict, 0.5, 0.4, 0.6, 3)
+                   for verdict in (verdicts.CONTRADICTED, verdicts.REPRODUCED)]}
+    lines = [line for line in results.chapter(claim, record, None, found).splitlines() if "Measured" in line]
+    assert lines == ["*Contradicted:* Section 1, “contradicted”. Measured: a / b: 0.5 (0.4 to 0.6), 3 seeds; the paper: above 1."], lines
+
+
 def check_tables(lines):
     """Every row of a Markdown table has as many cells as the first, and an empty line precedes the table."""
     for before, line in zip(lines, lines[1:]):
@@ -418,6 +433,7 @@ def main(source, bench):
         test_reports_failures(source, bench, work)
         test_full_runs(source, bench, work)
         test_judges(source)
+        test_tells_what_contradicts(source)
         test_refuses(source, bench, work)
         test_reports_bad_arguments(source, bench, work)
         assert check_report(bench, os.path.join(out, "index.html")), "no pictures"
