@@ -354,7 +354,8 @@ BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool
  * Puts all records of `from`, and the adaptations of both, into `into`, in one transaction that is
  * held in memory. If a key is in both, the record of `into` stays. `from` does not change. The
  * filters must have the same kind, geometry, hash and seed. Errors: INCOMPATIBLE (also: another
- * layout), FULL, BUSY (a batch is open or a migration runs), UNSUPPORTED (the kind; `into` has no
+ * layout), FULL, RESERVE_FULL (too many adaptations), NEEDS_STORE (taf: those of both do not fit
+ * into a block), BUSY (a batch is open or a migration runs), UNSUPPORTED (the kind; `into` has no
  * transactions; one of them has a no list).
  */
 BESOM_API besom_status besom_guard_merge(besom_guard *into, besom_guard *from);
