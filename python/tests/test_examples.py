@@ -88,6 +88,7 @@ def test_manual(title, tmp_path, monkeypatch, service):
 @pytest.mark.parametrize("page, title, output", [
     ("README.md", "## Python\n\n", "True Bonn None\n"),
     ("python/README.md", "", "True\nFalse\nBonn None\n"),
+    ("docs/jobs/deduplicate.md", "", "['a', 'b', 'c']\n"),
 ])
 def test_readme(page, title, output, capsys):
     """They can be pasted as they are."""

@@ -3,9 +3,10 @@
 #
 # A session is a text file of commands, each after "$ ", followed by their expected output. A line
 # "[exit N]" is an exit code other than 0. A session runs in an empty directory; EXAMPLES is the
-# directory of the examples, RELEASES that of files of earlier releases. The files in DATA, if it is
-# set, are in the directory. Sizes in memory depend on struct layouts and are replaced by N. With
-# UPDATE=1 the script rewrites the expected output instead: review the difference.
+# directory of the examples, RELEASES that of files of earlier releases. If DATA is set, it is
+# examples/data with its files, beside the other examples and the programs in build. Sizes in
+# memory depend on struct layouts and are replaced by N. With UPDATE=1 the script rewrites the
+# expected output instead: review the difference.
 set -u
 programs=$(realpath "$1")
 EXAMPLES=$(realpath "$(dirname "$0")/../../../examples")
@@ -33,13 +34,19 @@ mask_sizes() {
 
 for session in "$@"; do
   session=$(realpath "$session")
-  place=$(mktemp -d)
-  [[ -z ${DATA:-} ]] || cp "$DATA"/* "$place"
+  root=$(mktemp -d) place=$root
+  if [[ ${DATA:-} ]]; then
+    place=$root/examples/data
+    mkdir -p "$place"
+    cp "$DATA"/* "$place"
+    ln -s "$EXAMPLES"/lists "$root/examples"
+    ln -s "$programs" "$root/build"
+  fi
   actual=$(
     cd "$place" && PATH=$programs:$PATH NO_COLOR=1 run_session "$session" | mask_sizes
     echo end
   )
-  rm -rf "$place"
+  rm -rf "$root"
   actual=${actual%end}
   if [[ ${UPDATE:-} ]]; then
     printf '%s' "$actual" >"$session"
