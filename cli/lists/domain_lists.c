@@ -110,7 +110,7 @@ static size_t copy_parents(key_index *parents, unsigned labels, key_reader *no, 
 }
 
 domain_plan domain_lists_prepare(key_reader *yes, key_reader *no, const char *suffixes,
-                                 bool yes_wins) {
+                                 bool yes_wins, unsigned least_labels) {
   static added_keys added; /* a leak checker finds it */
   added = (added_keys){key_index_create(), key_index_create(), key_index_create(), NULL, NULL, 0};
   conflicts *listed = conflicts_set(yes);
@@ -119,6 +119,7 @@ domain_plan domain_lists_prepare(key_reader *yes, key_reader *no, const char *su
   conflicts_free(listed);
   unsigned labels = keys_most_labels(yes);
   if (added.labels > labels) labels = added.labels;
+  if (least_labels > labels) labels = least_labels;
   if (labels > MOST_LABELS) labels = MOST_LABELS;
   size_t exceptions = key_index_count(added.exceptions), n = key_index_count(added.suffixes);
   added.to_yes = allocate(exceptions, sizeof *added.to_yes);

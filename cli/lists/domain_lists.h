@@ -15,9 +15,10 @@ typedef struct domain_plan {
  * To the yes list: "!name" for each name of the no list below a listed one. To the no list: the
  * parents of its other names, which are asked, too, and the public suffixes that are not listed.
  * suffixes: a file with the rules of publicsuffix.org; NULL: that of the system, without which a
- * message says so. yes_wins: a name in both lists counts as listed.
+ * message says so. yes_wins: a name in both lists counts as listed. least_labels: those of the list
+ * that is updated; parents with as many labels are asked, whatever the new names have.
  */
 domain_plan domain_lists_prepare(key_reader *yes, key_reader *no, const char *suffixes,
-                                 bool yes_wins);
+                                 bool yes_wins, unsigned least_labels);
 
 #endif

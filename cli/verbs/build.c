@@ -318,6 +318,14 @@ static besom_filter *build_like(const char *model_path, key_reader *yes, key_rea
 
 /* ------------------------------------------------------------------ updates */
 
+static domain_plan domains;  /* all zero: the keys are not names of domains */
+static unsigned like_labels; /* those of the list of --like or --update */
+
+/* More labels are asked of a host than the rate of that list was divided by. */
+static bool has_deeper_names(void) {
+  return like_labels && !given.closed && domains.labels > like_labels;
+}
+
 static bool is_merge_auto(void) {
   return given.merge && strcmp(given.merge, "auto") == 0;
 }
@@ -399,7 +407,8 @@ static void choose_kind_of(const besom_filter *old) {
   besom_statistics stats = filter_stats(base);
   given.kind = strcmp(stats.kind, "fuse") == 0 ? "fuse" : "ribbon";
   given.hash = stats.hash;
-  if (!given.closed && !(given.fpr > 0) && stats.expected_fpr < 1) given.fpr = stats.expected_fpr;
+  if (!given.closed && !(given.fpr > 0) && stats.expected_fpr < 1)
+    given.fpr = stats.expected_fpr * (like_labels ? (double)like_labels / domains.labels : 1);
   if (!given.no.n) return;
   snprintf(options, sizeof options, "base=%s%s", level ? filter_stats(level).kind : given.kind,
            given.closed ? ",universe=closed" : "");
@@ -407,16 +416,25 @@ static void choose_kind_of(const besom_filter *old) {
   given.options = options;
 }
 
-static besom_filter *build_update(key_reader *yes, key_reader *no) {
-  besom_filter *old = filter_open(given.update), *f = NULL;
-  list_change_check(&(changed_list){old, given.update, yes, given.was, &given.form},
-                    given.max_change);
-  bar_begin("building", "keys"); /* again, after that of list_change_check */
+/* NULL: --merge auto, and the list is to be built anew. */
+static besom_filter *build_update_that_pays(besom_filter *old, key_reader *yes, key_reader *no) {
+  besom_filter *f = NULL;
+  if (has_deeper_names()) return NULL;
   besom_status status = build_update_of(old, yes, no, &f);
   bool is_full = status == BESOM_FULL && is_merge_auto();
   if (status != BESOM_OK && !is_full) explain_update(status, old);
-  if (is_full || is_update_too_large(old, f)) {
-    besom_free(f);
+  if (!is_full && !is_update_too_large(old, f)) return f;
+  besom_free(f);
+  return NULL;
+}
+
+static besom_filter *build_update(key_reader *yes, key_reader *no) {
+  besom_filter *old = filter_open(given.update);
+  list_change_check(&(changed_list){old, given.update, yes, given.was, &given.form},
+                    given.max_change);
+  bar_begin("building", "keys"); /* again, after that of list_change_check */
+  besom_filter *f = build_update_that_pays(old, yes, no);
+  if (!f) {
     keys_rewind(yes);
     if (no) keys_rewind(no);
     choose_kind_of(old);
@@ -493,18 +511,16 @@ static void choose_kind(void) {
 
 #define DOMAIN_FPR 1e-6
 
-static domain_plan domains; /* all zero: the keys are not names of domains */
-
 /* Before the lists are opened. */
 static void choose_domains(void) {
   static const char *nothing = "/dev/null";
   if (given.like || given.update) {
     besom_filter *old = filter_open(given.like ? given.like : given.update);
-    bool is_list = besom_domain_labels(old, NULL);
-    if (given.form.domains && !is_list)
+    like_labels = besom_domain_labels(old, NULL);
+    if (given.form.domains && !like_labels)
       usage_error("--domains: %s is no list of domains: build the list anew",
                   given.like ? given.like : given.update);
-    given.form.domains = is_list;
+    given.form.domains = like_labels;
     besom_free(old);
   }
   if (given.suffixes && !given.form.domains) usage_error("--suffixes needs --domains");
@@ -517,7 +533,16 @@ static void choose_domains(void) {
 static void prepare_domains(key_reader *yes, key_reader *no) {
   if (!given.form.domains) return;
   domains = domain_lists_prepare(yes, no, given.suffixes,
-                                 given.on_conflict && given.on_conflict[0] == 'y');
+                                 given.on_conflict && given.on_conflict[0] == 'y', like_labels);
+  if (has_deeper_names() && !is_merge_auto())
+    fail(
+        "%s is for names of at most %u labels, and the lists now have one of %u: of a host so many "
+        "would be asked, so its false-positive rate would be %.2f times the promised one. Build "
+        "the "
+        "list anew: omit %s",
+        given.update ? given.update : given.like, like_labels, domains.labels,
+        (double)domains.labels / like_labels,
+        given.update ? "--update, or use --merge auto" : "--like");
   if (given.closed || given.bits) return;
   if (!given.fpr && !given.like && !given.update) given.fpr = DOMAIN_FPR;
   given.fpr /= domains.labels;

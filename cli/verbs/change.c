@@ -144,6 +144,11 @@ static besom_status note_domains(besom_filter *f, const besom_bytes *keys, size_
     flags = BESOM_DOMAINS_EXCEPT;
   }
   if (status != BESOM_OK || (most == before && flags == had)) return status;
+  if (most > before)
+    fprintf(stderr,
+            "%s: up to %u labels of a host are asked now, not %u: its false-positive rate is %.2f "
+            "times that of the list. To keep the rate: besom build\n",
+            program_name, most, before, (double)most / before);
   return besom_set_domains(f, most, flags);
 }
 
