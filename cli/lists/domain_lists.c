@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "fail.h"
-#include "lists/conflicts.h"
 #include "lists/domains.h"
 #include "lists/key_index.h"
 
@@ -22,15 +21,8 @@ typedef struct added_keys {
 
 /* ------------------------------------------------------------------ the no list */
 
-static bool parent_of(besom_bytes name, besom_bytes *parent) {
-  const char *at = name.data, *dot = name.len ? memchr(at, '.', name.len) : NULL;
-  if (!dot) return false;
-  *parent = (besom_bytes){dot + 1, name.len - (size_t)(dot + 1 - at)};
-  return true;
-}
-
-static bool has_listed_parent(const conflicts *listed, besom_bytes name) {
-  while (parent_of(name, &name))
+bool domain_is_below(const conflicts *listed, besom_bytes name) {
+  while (domain_parent(name, &name))
     if (conflicts_has(listed, name)) return true;
   return false;
 }
@@ -45,14 +37,14 @@ static void add_exception(added_keys *to, besom_bytes name) {
 
 /* A false positive for a parent would be one for the name. */
 static void add_parents(added_keys *to, besom_bytes name) {
-  while (parent_of(name, &name))
+  while (domain_parent(name, &name))
     if (!key_index_contains(to->suffixes, name)) key_index_add(to->parents, name);
 }
 
 static void read_no_list(const conflicts *listed, key_reader *no, bool yes_wins, added_keys *to) {
   besom_bytes key;
   while (keys_next(no, &key)) {
-    if (!has_listed_parent(listed, key))
+    if (!domain_is_below(listed, key))
       add_parents(to, key);
     else if (!yes_wins || !conflicts_has(listed, key))
       add_exception(to, key);

@@ -3,7 +3,9 @@
 #ifndef CLI_DOMAIN_LISTS_H
 #define CLI_DOMAIN_LISTS_H
 
-#include "lists/keys.h"
+#include "lists/conflicts.h"
+
+bool domain_is_below(const conflicts *listed, besom_bytes name);
 
 typedef struct domain_plan {
   unsigned labels; /* the most of a name that is asked */

@@ -93,6 +93,13 @@ unsigned domain_count_labels(besom_bytes name) {
   return labels;
 }
 
+bool domain_parent(besom_bytes name, besom_bytes *parent) {
+  const char *at = name.data, *dot = name.len ? memchr(at, '.', name.len) : NULL;
+  if (!dot) return false;
+  *parent = (besom_bytes){dot + 1, name.len - (size_t)(dot + 1 - at)};
+  return true;
+}
+
 bool domain_query(const besom_filter *f, besom_bytes key, char name[DOMAIN_BYTES],
                   besom_bytes *entry) {
   *entry = key;

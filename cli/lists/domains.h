@@ -17,6 +17,9 @@ size_t domain_spelling(besom_bytes text, char name[DOMAIN_BYTES]);
 
 unsigned domain_count_labels(besom_bytes name);
 
+/* Without its first label; false if there is no other one. */
+bool domain_parent(besom_bytes name, besom_bytes *parent);
+
 /*
  * Asks a name and its parents. If the answer is yes, *entry is the part that is listed: a part of
  * the key, or of `name`, which receives the punycode if there is some.

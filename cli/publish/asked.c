@@ -105,10 +105,8 @@ void asked_close(asked_target a) {
 
 /* Goes on to the next parent that a list of domains answers yes to. */
 static bool next_entry(const besom_filter *f, besom_bytes *entry) {
-  const char *dot = memchr(entry->data, '.', entry->len);
-  if (!dot) return false;
-  size_t skipped = (size_t)(dot + 1 - (const char *)entry->data);
-  return besom_domain_contains(f, dot + 1, entry->len - skipped, entry);
+  besom_bytes parent;
+  return domain_parent(*entry, &parent) && besom_domain_contains(f, parent.data, parent.len, entry);
 }
 
 bool asked_is_fixed(asked_target a, besom_bytes *entry, bool domains) {

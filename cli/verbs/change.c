@@ -163,20 +163,20 @@ static besom_status remove_no_key(besom_filter *f, besom_bytes key) {
   return besom_no_remove(f, key.data, key.len);
 }
 
-/* The member that a reported name is below, if --set is given. */
+/* Whether a fix of a reported name would be one of a member (--set) above it, too: all parents that
+ * are answered yes are fixed, up to the nearest exception. */
 static bool is_below_member(const besom_filter *f, besom_bytes key) {
-  besom_bytes entry;
-  if (!given.members || !besom_domain_contains(f, key.data, key.len, &entry)) return false;
-  for (besom_bytes part = key; part.len >= entry.len;) {
+  char mark[1 + DOMAIN_BYTES];
+  besom_bytes part = key;
+  if (!given.members || !besom_domain_contains(f, key.data, key.len, NULL)) return false;
+  do {
     if (conflicts_has(given.members, part)) {
       fprintf(stderr, "'%.*s' is blocked by the member '%.*s': put it on the no list instead\n",
               (int)key.len, (const char *)key.data, (int)part.len, (const char *)part.data);
       return true;
     }
-    const char *dot = memchr(part.data, '.', part.len);
-    if (!dot) return false;
-    part = (besom_bytes){dot + 1, part.len - (size_t)(dot + 1 - (const char *)part.data)};
-  }
+    if (is_excepted(f, mark, exception_key(part, mark))) return false;
+  } while (domain_parent(part, &part));
   return false;
 }
 
