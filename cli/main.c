@@ -10,14 +10,15 @@
 const char *const program_name = "besom";
 
 extern const verb build_verb, has_verb, query_verb, fix_verb, add_verb, remove_verb, merge_verb,
-    grow_verb, info_verb, verify_verb, diff_verb, patch_verb, sign_verb, update_verb, publish_verb,
-    sync_verb, db_verb, redis_verb, map_verb, advise_verb, size_verb, kinds_verb, demo_verb;
+    grow_verb, info_verb, verify_verb, diff_verb, patch_verb, sign_verb, update_verb, judge_verb,
+    publish_verb, sync_verb, db_verb, redis_verb, map_verb, advise_verb, size_verb, kinds_verb,
+    demo_verb;
 
-const verb *const verbs[] = {&build_verb,  &has_verb,   &query_verb, &fix_verb,    &add_verb,
-                             &remove_verb, &merge_verb, &grow_verb,  &info_verb,   &verify_verb,
-                             &diff_verb,   &patch_verb, &sign_verb,  &update_verb, &publish_verb,
-                             &sync_verb,   &db_verb,    &redis_verb, &map_verb,    &advise_verb,
-                             &size_verb,   &kinds_verb, &demo_verb,  NULL};
+const verb *const verbs[] = {&build_verb,   &has_verb,   &query_verb, &fix_verb,    &add_verb,
+                             &remove_verb,  &merge_verb, &grow_verb,  &info_verb,   &verify_verb,
+                             &diff_verb,    &patch_verb, &sign_verb,  &update_verb, &judge_verb,
+                             &publish_verb, &sync_verb,  &db_verb,    &redis_verb,  &map_verb,
+                             &advise_verb,  &size_verb,  &kinds_verb, &demo_verb,   NULL};
 
 static int print_help(void) {
   printf("usage: besom VERB [arguments]\n\n");

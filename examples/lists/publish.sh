@@ -11,12 +11,17 @@
 # An empty list, and one of which more than a fifth changed (MAX_CHANGE), are refused: a download may
 # have been cut short. The last version stays published.
 #
+# DOMAINS=1 makes a list of domains (besom build --domains): a listed name stands for those below it.
+#
 # REPORTS is a directory of files that users of the list sent (besom fix --fixes). Nobody trusts
-# them: what they report joins the no list, today and later, unless it is on the yes list. Of one
-# file, and of all of them, at most MAX_REPORTS keys are taken.
+# them: what they report joins the no list, today and later, unless it is on the yes list or, of
+# domains, below a name of it (besom judge). Of one file, and of all of them, at most MAX_REPORTS
+# keys are taken.
 set -eu
 name=$1 yes=$2 no=$3 key=$4 state=$5 site=$6
 kept=${KEPT:-7} max_change=${MAX_CHANGE:-20%} max_reports=${MAX_REPORTS:-10000}
+domains=() fpr=0.001
+[[ ! ${DOMAINS:-} ]] || domains=(--domains) fpr=1e-6 # of a host, whatever its labels
 expires=3d # a client whose mirror is stuck notices within three days
 
 export LC_ALL=C # one order for sort and comm, whatever the bytes of a report
@@ -34,30 +39,32 @@ keys_of_report() {
     head -n "$max_reports"
 }
 
-# A key that must never be blocked is not blocked.
+# A key that must never be blocked is not blocked. Of names in two spellings besom finds the others.
 sort -u "$no" >"$state/no.txt"
 sort -u "$yes" | comm -23 - "$state/no.txt" >"$state/$now.txt"
+lists=(--yes "$state/$now.txt" --no "$state/no.txt")
 
-# What users report must be answered no, but for keys of the yes list.
+# What users reported, now and earlier, must be answered no, but for keys of today's yes list.
 touch "$state/reported.txt"
 {
   cat "$state/reported.txt"
   for file in "${REPORTS:-/dev/null}"/*; do [[ ! -e $file ]] || keys_of_report "$file"; done
-} | awk -v most="$max_reports" '!seen[$0]++ && n++ < most' | sort >"$state/reports.txt"
-comm -12 "$state/reports.txt" "$state/$now.txt" | sed 's/^/refused, it is on the yes list: /' >&2
-comm -23 "$state/reports.txt" "$state/$now.txt" >"$state/reported.txt"
-sort -u -o "$state/no.txt" "$state/no.txt" "$state/reported.txt"
+} >"$state/reports.txt"
+besom judge "$state/reports.txt" "${domains[@]}" "${lists[@]}" --most "$max_reports" \
+  >"$state/reported.new" || [[ $? == 1 ]] # 1: none is accepted
+mv "$state/reported.new" "$state/reported.txt"
+lists+=(--no "$state/reported.txt" --on-conflict no)
 
 # An update of the last version, so that the patch is small; after 16 of them, or if they are large,
 # a new list.
-build=(besom build "$new" --fpr 0.001 --yes "$state/$now.txt" --no "$state/no.txt")
+build=(besom build "$new" --fpr "$fpr" "${domains[@]}" "${lists[@]}")
 if [[ -e $old ]]; then
   build+=(--update "$old" --was "$state/$last.txt" --merge auto --max-change "$max_change")
 else
   build+=(--smallest)
 fi
 "${build[@]}"
-besom verify "$new" --yes "$state/$now.txt" --no "$state/no.txt" >/dev/null
+besom verify "$new" "${lists[@]}" >/dev/null
 besom sign "$new" --key "$key" --name "$name" --sequence "$now" --expires "$expires"
 
 # The new patches and the new list replace the old ones at the end, the list last.
