@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """plot_savings.py [--check] NUMBERS SVG: draws the picture of the README: reads under attack, from runs of NUMBERS, the
 program build/web/playground/playground-numbers (`make picture`), and sizes of an exact list, from the record of the claim
-real-lists. With --check, nothing is written, and the exit code is 1 if the picture is not what would be drawn. The numbers
-do not depend on the machine."""
+real-lists. A second picture, SVG-narrow.svg, has the panels one above the other, for phones. With --check, nothing is
+written, and the exit code is 1 if a picture is not what would be drawn. The numbers do not depend on the machine."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ BARS = [("cascade", "bloom", "cascade of Bloom filters"), ("bloom", "cached", "B
         ("cascade over ribbon", "aqf", "cascade of besom")]
 LISTS = pathlib.Path(__file__).parent.parent / "bench/records/quick/real-lists.csv"
 
-WIDTH, HEIGHT = 860, 310
+WIDTH, HEIGHT, NARROW = 860, 310, 410
 PANEL, PLOT, LEFT, TOP, BOTTOM = 430, 210, 58, 86, 276
 
 STYLE = """
@@ -108,22 +108,30 @@ def sizes(rows):
     return svg
 
 
-def picture(program):
-    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-           f'height="{HEIGHT}" role="img">', "<title>Reads under attack, and the size of an exact blocklist</title>",
-           f"<style>{STYLE}\n</style>"]
+def panels(program):
+    """Both panels, as lines of SVG; the second is to the right of the first."""
     points = [{kind: 0 for kind in LINES}]
     points += [false_positives(program, QUERIES * i // STEPS) for i in range(1, STEPS + 1)]
     with LISTS.open(encoding="utf-8") as file:
         rows = {row["kind"]: row for row in csv.DictReader(line for line in file if not line.startswith("#"))}
-    return "\n".join(svg + reads(points) + sizes(rows) + ["</svg>\n"])
+    return reads(points), sizes(rows)
+
+
+def picture(first, second, narrow=False):
+    width, height = (NARROW, 2 * HEIGHT - 30) if narrow else (WIDTH, HEIGHT)
+    if narrow:
+        second = [f'<g transform="translate({-PANEL} {HEIGHT})">', *second, "</g>"]
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                      f'height="{height}" role="img">', "<title>Reads under attack, and the size of an exact blocklist</title>",
+                      f"<style>{STYLE}\n</style>", *first, *second, "</svg>\n"])
 
 
 if __name__ == "__main__":
     check = sys.argv[1] == "--check"
     program, path = sys.argv[1 + check:]
-    drawn = picture(program)
-    if not check:
-        pathlib.Path(path).write_text(drawn)
-    elif pathlib.Path(path).read_text() != drawn:
-        sys.exit(f"{path}: not what `make picture` draws")
+    drawn = panels(program)
+    for name, narrow in ((pathlib.Path(path), False), (pathlib.Path(path.removesuffix(".svg") + "-narrow.svg"), True)):
+        if not check:
+            name.write_text(picture(*drawn, narrow))
+        elif not name.exists() or name.read_text() != picture(*drawn, narrow):
+            sys.exit(f"{name}: not what `make picture` draws")

@@ -99,7 +99,7 @@ def groups_of_index():
     """The groups of docs/README.md: [heading, [path of a Markdown file, ...]]."""
     groups = []
     for line in (ROOT / "docs/README.md").read_text().splitlines():
-        heading = re.match(r"\| (to [^|]+) \| \|$", line) or re.match(r"## (.+)", line)
+        heading = re.match(r"\| (to [^|]+|your job) \| \|$", line) or re.match(r"## (.+)", line)
         if heading:
             groups.append([heading[1], []])
         elif line.startswith("| [") and groups:
@@ -111,7 +111,8 @@ def groups_of_index():
 
 
 def name_of(path):
-    return "besom" if str(path) == "README.md" else path.stem.replace("-", " ")
+    name = "besom" if str(path) == "README.md" else path.stem.replace("-", " ")
+    return f"records: {name}" if path.parts[0] == "bench" else name
 
 
 def navigation(extra, page):
