@@ -1,6 +1,6 @@
 /**
  * queries.mjs [PACKAGE [KINDS]]: queries per second of a filter of a million keys in Node, for
- * docs/web.md. CPU time, median of runs that alternate between the calls.
+ * bench/records/speed.md. CPU time, median of runs that alternate between the calls.
  */
 import { pathToFileURL } from 'node:url';
 import { resolve } from 'node:path';
