@@ -24,9 +24,12 @@ double list_change_limit(const char *text) {
   if (strcmp(text, "any") == 0) return -1;
   char *end;
   double share = strtod(text, &end);
-  if (end != text && *end == '%') share /= 100, end++;
+  bool percent = end != text && *end == '%';
+  if (percent) share /= 100, end++;
   if (end == text || *end || !(share >= 0 && share <= 1e6))
     usage_error("--max-change: '%s' is neither a share, such as 20%%, nor any", text);
+  if (!percent && share > 1)
+    usage_error("--max-change: %s is more than the whole list: is %s%% meant, or any?", text, text);
   return share;
 }
 
