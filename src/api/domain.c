@@ -13,10 +13,11 @@
 #define MOST_LABEL_BYTES 63
 #define MOST_BYTES 255 /* of a name that is listed */
 
-/* A name in lower case. There is a byte before its first one, for the mark of an exception. */
+/* A name in lower case: len bytes of the text, from `from` on. There is a byte before the first one
+ * for the mark of an exception, and room to fold eight at once. */
 struct domain_name {
-  uint8_t text[1 + MOST_BYTES];
-  size_t len;
+  uint8_t text[1 + MOST_BYTES + 8];
+  size_t from, len;
 };
 
 /* Without "*." and without dots at the end. */
@@ -40,13 +41,28 @@ static besom_bytes domain_longest(besom_bytes name, unsigned labels) {
   return (besom_bytes){text + start, name.len - start};
 }
 
-static void domain_fold(struct domain_name *to, besom_bytes name) {
-  const uint8_t *text = name.data;
-  to->len = name.len;
-  for (size_t i = 0; i < name.len; i++) {
-    bool upper = text[i] >= 'A' && text[i] <= 'Z';
-    to->text[1 + i] = (uint8_t)(upper ? text[i] + ('a' - 'A') : text[i]);
+/* 'A' to 'Z' in lower case; other bytes stay. */
+static uint64_t domain_fold_8(uint64_t x) {
+  const uint64_t ones = UINT64_C(0x0101010101010101);
+  uint64_t low = x & (0x7f * ones);
+  uint64_t upper = (low + (0x80 - 'A') * ones) & ~(low + (0x7f - 'Z') * ones) & ~x & (0x80 * ones);
+  return x | upper >> 2;
+}
+
+static void domain_fold(struct domain_name *name) {
+  for (size_t i = 0; i < name->len; i += 8) {
+    uint64_t x;
+    memcpy(&x, name->text + name->from + i, sizeof x);
+    x = domain_fold_8(x);
+    memcpy(name->text + name->from + i, &x, sizeof x);
   }
+}
+
+static void domain_copy(struct domain_name *to, besom_bytes name) {
+  to->from = 1;
+  to->len = name.len;
+  if (name.len) memcpy(to->text + 1, name.data, name.len);
+  domain_fold(to);
 }
 
 static bool domain_ask(const besom_filter *f, const uint8_t *key, size_t len) {
@@ -64,24 +80,33 @@ static bool domain_is_excepted(const besom_filter *f, uint8_t *part, size_t len)
   return yes;
 }
 
+static unsigned domain_most_labels(const besom_filter *f) {
+  return f->domains.labels ? f->domains.labels : MOST_LABELS;
+}
+
+/* Asks a name and its parents. Returns where in the name the one begins that is answered yes; the
+ * length of the name if none is. */
+static size_t domain_search(const besom_filter *f, struct domain_name *name) {
+  for (size_t at = 0; at < name->len;) {
+    uint8_t *part = name->text + name->from + at;
+    size_t left = name->len - at;
+    if (domain_ask(f, part, left)) return at;
+    if (f->domains.excepts && domain_is_excepted(f, part, left)) break;
+    const uint8_t *dot = memchr(part, '.', left);
+    at = dot ? at + (size_t)(dot - part) + 1 : name->len;
+  }
+  return name->len;
+}
+
 bool besom__domain_contains(const besom_filter *f, const void *name, size_t len,
                             besom_bytes *entry) {
   struct domain_name folded;
-  unsigned labels = f->domains.labels ? f->domains.labels : MOST_LABELS;
-  besom_bytes longest = domain_longest(domain_trim(name, len), labels);
-  domain_fold(&folded, longest);
-  for (size_t at = 0; at < folded.len;) {
-    uint8_t *part = folded.text + 1 + at;
-    size_t left = folded.len - at;
-    if (domain_ask(f, part, left)) {
-      if (entry) *entry = (besom_bytes){(const uint8_t *)longest.data + at, left};
-      return true;
-    }
-    if (f->domains.excepts && domain_is_excepted(f, part, left)) return false;
-    const uint8_t *dot = memchr(part, '.', left);
-    at = dot ? at + (size_t)(dot - part) + 1 : folded.len;
-  }
-  return false;
+  besom_bytes longest = domain_longest(domain_trim(name, len), domain_most_labels(f));
+  domain_copy(&folded, longest);
+  size_t at = domain_search(f, &folded);
+  if (at == folded.len) return false;
+  if (entry) *entry = (besom_bytes){(const uint8_t *)longest.data + at, folded.len - at};
+  return true;
 }
 
 besom_status besom__domain_adapt(besom_filter *f, const void *name, size_t len) {
@@ -89,7 +114,7 @@ besom_status besom__domain_adapt(besom_filter *f, const void *name, size_t len) 
   besom_bytes entry;
   besom_status status = BESOM_OK, worst = BESOM_OK;
   for (unsigned i = 0; i <= MOST_LABELS && besom__domain_contains(f, name, len, &entry); i++) {
-    domain_fold(&folded, entry);
+    domain_copy(&folded, entry);
     status = besom__report(f, hash_bytes(&f->hasher, folded.text + 1, folded.len), true);
     if (status != BESOM_OK) worst = status;
     if (status != BESOM_OK && status != BESOM_EVICTED) break;
@@ -97,19 +122,26 @@ besom_status besom__domain_adapt(besom_filter *f, const void *name, size_t len) 
   return worst;
 }
 
-/* Labels with their lengths as text. Returns the length of the text; 0 if it is no such name. */
-static size_t domain_from_wire(const uint8_t *wire, size_t len, uint8_t text[MOST_BYTES]) {
-  size_t at = 0, to = 0;
-  while (at < len && wire[at]) {
-    size_t label = wire[at++];
-    if (label > MOST_LABEL_BYTES || label >= len - at || to + 1 + label > MOST_BYTES) return 0;
-    if (memchr(wire + at, '.', label)) return 0;
-    if (to) text[to++] = '.';
-    memcpy(text + to, wire + at, label);
-    to += label;
-    at += label;
+/* Labels with their lengths as text, from the last `most` of them. False if it is no such name, or
+ * if a label has a dot in it. */
+static bool domain_from_wire(struct domain_name *to, const uint8_t *wire, size_t len,
+                             unsigned most) {
+  uint8_t lengths[MOST_LABELS + 1]; /* where they are */
+  size_t at = 0, labels = 0;
+  for (; at < len && wire[at]; at += 1 + wire[at]) {
+    size_t label = wire[at];
+    if (label > MOST_LABEL_BYTES || label >= len - at || at + label >= MOST_BYTES) return false;
+    lengths[labels++] = (uint8_t)at;
   }
-  return at < len ? to : 0;
+  if (at >= len || !labels) return false;
+  memcpy(to->text, wire, at);
+  for (size_t i = 0; i < labels; i++) to->text[lengths[i]] = 0;
+  if (memchr(to->text, '.', at)) return false;
+  for (size_t i = 1; i < labels; i++) to->text[lengths[i]] = '.';
+  to->from = 1 + (size_t)(labels > most ? lengths[labels - most] : 0);
+  to->len = at - to->from;
+  domain_fold(to);
+  return true;
 }
 
 /* -------------------------------------------------------------- public calls */
@@ -147,8 +179,11 @@ bool besom_domain_contains(const besom_filter *f, const void *name, size_t len,
 }
 
 bool besom_domain_contains_wire(const besom_filter *f, const void *name, size_t len) {
-  uint8_t text[MOST_BYTES];
+  struct domain_name folded;
   if (!f || (!name && len)) return true;
-  size_t size = domain_from_wire(name, len, text);
-  return size && besom_domain_contains(f, text, size, NULL);
+  struct reader r = besom__reader_enter(f);
+  bool yes = domain_from_wire(&folded, name, len, domain_most_labels(r.filter)) &&
+             domain_search(r.filter, &folded) < folded.len;
+  besom__reader_leave(r);
+  return yes;
 }

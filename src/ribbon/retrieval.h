@@ -244,7 +244,8 @@ ALWAYS_INLINE uint32_t retrieved(const uint8_t *words, uint64_t next, uint32_t c
 /*
  * Whether the bits at a start are the expected ones. most: at least as many columns as the
  * retrieval has. How many are read depends on it, not on the block: a branch that depends on the
- * key would be mispredicted.
+ * key would be mispredicted. The one after the first columns of many is not, for a key of neither
+ * list, and saves half of the cache lines.
  */
 ALWAYS_INLINE bool retrieval_equal(const struct retrieval *x, const struct retrieval_layer *l,
                                    uint32_t most, uint64_t start, uint64_t coefficients,
@@ -253,9 +254,12 @@ ALWAYS_INLINE bool retrieval_equal(const struct retrieval *x, const struct retri
   uint32_t columns = columns_of_block(x, l, block);
   const uint8_t *words = x->bytes + words_of_block(x, l, block);
   uint32_t found = 0;
-  for (uint32_t j = 0; j < most; j += COLUMNS_AT_ONCE)
+  for (uint32_t j = 0; j < most; j += COLUMNS_AT_ONCE) {
     found |= retrieved(words + 8 * j, 8 * columns, most - j, start % RIBBON_WIDTH, coefficients | 1)
              << j;
+    if (most > 2 * COLUMNS_AT_ONCE && !j && (found ^ expected) & bits_below(COLUMNS_AT_ONCE))
+      return false;
+  }
   return !((found ^ expected) & (uint32_t)bits_below(columns));
 }
 

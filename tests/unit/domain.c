@@ -138,6 +138,29 @@ static void names_of_packets_are_asked(void **state) {
   besom_free(f);
 }
 
+/* Of all bytes, A to Z alone are folded; labels of a packet and of a text give the same answer. */
+static void names_are_folded_byte_by_byte(void **state) {
+  uint8_t name[32] = "abcdefghijk.ads.example", wire[32] = "\013abcdefghijk\3ads\7example";
+  (void)state;
+  besom_filter *f = list_of("aqf", 5, 0);
+  assert_int_equal(besom_insert(f, "abcdefghijk.ads.example", 23), BESOM_OK);
+  assert_int_equal(besom_set_domains(f, 3, 0), BESOM_OK);
+  assert_int_equal(besom_remove(f, "ads.example", 11), BESOM_OK);
+  for (size_t at = 0; at < 11; at++) {
+    for (unsigned c = 0; c < 256; c++) {
+      bool same = c == name[at] || c + ('a' - 'A') == name[at];
+      uint8_t before = name[at];
+      name[at] = (uint8_t)c;
+      memcpy(wire + 1, name, 11);
+      bool yes = c != '.' && besom_contains(f, name, 23);
+      assert_int_equal(yes, same);
+      assert_int_equal(besom_domain_contains_wire(f, wire, 25), same);
+      name[at] = before;
+    }
+  }
+  besom_free(f);
+}
+
 static void a_report_fixes_every_part_that_answers(void **state) {
   (void)state;
   besom_filter *f = list_of("aqf", 5, 0);
@@ -234,6 +257,7 @@ int main(void) {
       cmocka_unit_test(names_with_more_labels_than_any_entry_are_not_asked),
       cmocka_unit_test(names_of_any_length_are_asked_by_their_ends),
       cmocka_unit_test(names_of_packets_are_asked),
+      cmocka_unit_test(names_are_folded_byte_by_byte),
       cmocka_unit_test(a_report_fixes_every_part_that_answers),
       cmocka_unit_test(the_mode_is_saved_in_format_version_2),
       cmocka_unit_test(the_mode_outlives_sharing_growing_and_merging),
