@@ -111,10 +111,6 @@ static struct {
 
 /* ------------------------------------------------------------------ the old version */
 
-static void make_directory(const char *path, mode_t mode) {
-  if (mkdir(path, mode) != 0 && errno != EEXIST) fail("%s: %s", path, strerror(errno));
-}
-
 static void read_old_version(void) {
   char public_text[PUBLIC_KEY_TEXT], name[SET_FILE_SIZE];
   minisign_public_text(&run_state.key, public_text);
@@ -491,8 +487,8 @@ static int run(words args) {
   run_state.directory = args.at[0];
   run_state.state = given.state ? given.state : default_state(args.at[0]);
   run_state.key = minisign_secret_key(given.key);
-  make_directory(run_state.directory, 0777);
-  make_directory(run_state.state, 0700);
+  set_make_directory(run_state.directory, 0777);
+  set_make_directory(run_state.state, 0700);
   set_lock_directory(run_state.directory);
   read_old_version();
   if (!run_state.has_old && given.renew)

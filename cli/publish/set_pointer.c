@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fail.h"
@@ -29,6 +30,12 @@ void set_sync_directory(const char *directory) {
   if (fd < 0) fail("%s: %s", directory, strerror(errno));
   fsync(fd); /* some file systems cannot */
   close(fd);
+}
+
+void set_make_directory(const char *path, unsigned mode) {
+  if (mkdir(path, mode) == 0 || errno == EEXIST) return;
+  fail("%s: %s", path,
+       errno == ENOENT ? "the directory that it is to be in does not exist" : strerror(errno));
 }
 
 void set_lock_directory(const char *directory) {

@@ -30,6 +30,9 @@ void set_pointer_check_expiry(const char *where, const set_statement *s, const c
 /* "directory/name"; release it with free. */
 char *set_path(const char *directory, const char *name);
 
+/* It may exist. */
+void set_make_directory(const char *path, unsigned mode);
+
 /* Makes renames in a directory durable. */
 void set_sync_directory(const char *directory);
 

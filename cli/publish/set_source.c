@@ -15,6 +15,7 @@
 #include "publish/set_pointer.h"
 
 struct set_source {
+  const char *from;           /* for messages */
   const char *directory;      /* or NULL, and */
   set_connection *connection; /* to a server */
   uint64_t bytes;
@@ -26,6 +27,7 @@ static bool is_url(const char *text) {
 
 set_source *set_source_open(const char *url, const char *ca) {
   set_source *s = allocate(1, sizeof *s);
+  s->from = url;
   if (is_url(url))
     s->connection = set_connection_open(url, ca);
   else
@@ -108,11 +110,16 @@ static const char *set_transfer_run(set_source *s, const char *name, set_transfe
   return wrong;
 }
 
+static _Noreturn void source_fail(const set_source *s, const char *name, const char *wrong) {
+  size_t len = strlen(s->from);
+  fail("%s%s%s: %s", s->from, len && s->from[len - 1] == '/' ? "" : "/", name, wrong);
+}
+
 file_bytes set_source_read(set_source *s, const char *name, size_t most) {
   bool from_start;
   set_transfer t = {.fd = -1, .bytes = {allocate(1, most), 0}, .most = most};
   const char *wrong = set_transfer_run(s, name, &t, &from_start);
-  if (wrong) fail("%s: %s", name, wrong);
+  if (wrong) source_fail(s, name, wrong);
   return t.bytes;
 }
 
@@ -131,7 +138,8 @@ static bool file_is(const char *path, const set_file *file) {
 /* Continues the partial file, or starts it again. Returns NULL, or what is wrong. */
 static const char *set_continue_part(set_source *s, const set_file *file, const char *part) {
   int fd = open(part, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-  if (fd < 0) return errno == ELOOP ? "its part is a symbolic link: remove it" : strerror(errno);
+  if (fd < 0)
+    return errno == ELOOP ? "its part in the copy is a symbolic link: remove it" : strerror(errno);
   off_t at = lseek(fd, 0, SEEK_END);
   set_transfer t = {.fd = fd, .at = (uint64_t)at, .most = file->bytes, .total = file->bytes};
   const char *wrong = NULL;
@@ -157,14 +165,14 @@ void set_source_fetch(set_source *s, const set_file *file, const char *directory
     bool continued = access(part, F_OK) == 0;
     bar_begin("fetching", "bytes");
     const char *wrong = set_continue_part(s, file, part);
-    if (wrong) fail("%s: %s", file->name, wrong);
+    if (wrong) source_fail(s, file->name, wrong);
     if (!file_is(part, file)) { /* a part that another version, or another mirror, has begun? */
       unlink(part);
       if (continued) wrong = set_continue_part(s, file, part);
-      if (wrong) fail("%s: %s", file->name, wrong);
+      if (wrong) source_fail(s, file->name, wrong);
       if (!continued || !file_is(part, file)) {
         unlink(part);
-        fail("%s: its checksum is not the signed one", file->name);
+        source_fail(s, file->name, "its checksum is not the signed one");
       }
     }
     bar_end();

@@ -299,8 +299,7 @@ static int run(words args) {
   if (!given_trust.keys.n) usage_error("--verify is missing: the public key of the publisher");
   run_state.local = args.at[1];
   interrupt_leaves("the copy was not changed; the next run continues");
-  if (mkdir(run_state.local, 0777) != 0 && errno != EEXIST)
-    fail("%s: %s", run_state.local, strerror(errno));
+  set_make_directory(run_state.local, 0777);
   refuse_source_as_copy(args.at[0]);
   set_lock_directory(run_state.local);
   read_local_version();
