@@ -28,7 +28,8 @@
  *     besom_get_value         the only candidate; AMBIGUOUS if there are several
  *     besom_set_value         as of every filter: AMBIGUOUS if the fingerprint is not the key's own
  *     besom_remove            removes a pair; AMBIGUOUS if the key has several candidates
- *     besom_adapt             reports all candidates of an absent key
+ *     besom_adapt             reports all candidates of an absent key; RESERVE_FULL, and none, if
+ *                             they are more than the limit of reports
  *     besom_iter_next         gives a fingerprint per pair, with its value
  *     besom_merge             keeps all pairs. INCOMPATIBLE with a filter that is no maplet, or has
  *                             other value_bits

@@ -305,6 +305,23 @@ bool besom__exceptions_cover(const struct exception_set *m, const struct excepti
   return cell != NONE && exception_at(m, cell).length <= e->length;
 }
 
+static bool begins_like(const struct exception_set *m, uint64_t cell, const struct exception *e) {
+  bits128 number = exceptions_bits_of(exception_at(m, cell).number);
+  return first_bits_of(number ^ exceptions_bits_of(e->number), e->length) == 0;
+}
+
+/* They have one home. */
+uint64_t besom__exceptions_like(const struct exception_set *m, const struct exception *e) {
+  uint64_t n = 0;
+  if (m->count == 0) return 0;
+  struct probe p = probe_of(m, e->number.hi);
+  for (uint64_t i = p.home; distance_of(tag_at(m, i)) >= distance_of(p.tag); p.tag += ONE_CELL) {
+    n += distance_of(tag_at(m, i)) == distance_of(p.tag) && begins_like(m, i, e);
+    i = exceptions_next_cell(m, i);
+  }
+  return n;
+}
+
 bool besom__exceptions_next(const struct exception_set *m, uint64_t *cell, struct exception *e) {
   for (; *cell < m->cells; ++*cell)
     if (tag_at(m, *cell)) {
@@ -440,11 +457,11 @@ static void move_hand(struct exception_set *m) {
   m->hand = exceptions_next_cell(m, m->hand);
 }
 
-/* Removes the next exception that is neither fresh nor listed. One is not listed. */
-static void forget_one(struct exception_set *m) {
+/* Removes the next exception that is neither fresh nor listed nor to be kept. There is one. */
+static void forget_one(struct exception_set *m, const struct exception *keep) {
   for (;; move_hand(m)) {
     unsigned tag = tag_at(m, m->hand);
-    if (tag && !(tag & FLAGS)) break;
+    if (tag && !(tag & FLAGS) && !(keep && begins_like(m, m->hand, keep))) break;
   }
   remove_cell(m, m->hand);
   m->forgotten++;
@@ -457,7 +474,8 @@ static void refresh(struct exception_set *m, uint64_t cell, const struct excepti
 }
 
 static bool may_forget(const struct exception_set *m, const struct exception_limit *limit) {
-  return limit->forget && m->count > m->listed;
+  uint64_t kept = limit->keep ? besom__exceptions_like(m, limit->keep) : 0;
+  return limit->forget && m->count > m->listed + kept;
 }
 
 /* Makes the set so large that e fits. At the limit another one is forgotten first: *forget. */
@@ -490,8 +508,8 @@ besom_status besom__exceptions_add(struct exception_set *m, const besom_allocato
   besom_status status = make_space(m, allocator, e, limit, &forget);
   if (status != BESOM_OK) return status;
   if (limit->forget) move_hand(m);
-  if (forget) forget_one(m);
-  while (m->count >= limit->most && m->count > m->listed) forget_one(m); /* after shrinking */
+  if (forget) forget_one(m, limit->keep);
+  while (m->count >= limit->most && may_forget(m, limit)) forget_one(m, limit->keep); /* shrunk */
   exceptions_insert(m, e);
   return forget ? BESOM_EVICTED : BESOM_OK;
 }

@@ -99,10 +99,14 @@ void besom__exceptions_prefetch(const struct exception_set *m, besom_digest d);
 /* Whether one exception denies all keys that e denies. */
 bool besom__exceptions_cover(const struct exception_set *m, const struct exception *e);
 
+/* How many exceptions begin like e, which has at least 48 bits. All others are longer. */
+uint64_t besom__exceptions_like(const struct exception_set *m, const struct exception *e);
+
 struct exception_limit {
   uint64_t most; /* exceptions */
   bool forget;   /* at the limit: forget another one, instead of refusing */
   bool no_memory_fails;
+  const struct exception *keep; /* not NULL: none that begins like this one is forgotten */
 };
 
 /*

@@ -18,16 +18,28 @@ bool besom__pair_is_reported(const besom_filter *f, besom_digest d, uint64_t val
   return besom__exceptions_has_number(f->exceptions, pair_number(f, d, value));
 }
 
-besom_status besom__pair_report(besom_filter *f, besom_digest d, uint64_t value) {
+/* What all pairs of a key begin with. */
+static struct exception exception_of_key(const besom_filter *f, besom_digest number) {
+  uint64_t mask = pair_value_mask(f);
+  return (struct exception){.number = {number.hi, number.lo & ~mask},
+                            .length = NUMBER_BITS - popcount(mask)};
+}
+
+/* `keep` as in struct exception_limit. */
+static besom_status pair_report(besom_filter *f, besom_digest d, uint64_t value,
+                                const struct exception *keep) {
   struct exception_set *m = besom__reports_set(f);
   if (!m) return BESOM_RESERVE_FULL;
   bool was_empty = !m->count;
-  struct exception_limit limit = {besom__report_limit(f), f->reports.forget,
-                                  .no_memory_fails = false};
+  struct exception_limit limit = {besom__report_limit(f), f->reports.forget, .keep = keep};
   struct exception e = {pair_number(f, d, value), NUMBER_BITS, .fresh = true};
   besom_status status = besom__exceptions_add(m, &f->allocator, &e, &limit);
   if (was_empty) besom__choose_calls(f);
   return status;
+}
+
+besom_status besom__pair_report(besom_filter *f, besom_digest d, uint64_t value) {
+  return pair_report(f, d, value, NULL);
 }
 
 void besom__pair_forget(besom_filter *f, besom_digest d, uint64_t value) {
@@ -36,12 +48,16 @@ void besom__pair_forget(besom_filter *f, besom_digest d, uint64_t value) {
   if (!f->exceptions->count) besom__choose_calls(f);
 }
 
-/* All of the values or, if it fails, none. */
+/* All of the values or, if it fails, none. No report of this key is forgotten for another one. */
 static besom_status pair_report_values(besom_filter *f, besom_digest d, const uint64_t *values,
                                        size_t n) {
   besom_status result = BESOM_OK;
+  const struct exception_set *m = besom__reports_set(f);
+  if (!m) return BESOM_RESERVE_FULL;
+  struct exception key = exception_of_key(f, besom__exception_number(m, d));
+  if (n + besom__exceptions_like(m, &key) > besom__report_limit(f)) return BESOM_RESERVE_FULL;
   for (size_t i = 0; i < n; i++) {
-    besom_status status = besom__pair_report(f, d, values[i]);
+    besom_status status = pair_report(f, d, values[i], &key);
     if (status == BESOM_EVICTED) result = status;
     if (status == BESOM_OK || status == BESOM_EVICTED) continue;
     while (i--) besom__pair_forget(f, d, values[i]);
@@ -92,15 +108,15 @@ static besom_status pairs_merge_from(const besom_filter *from, const besom_filte
   if (!all) return BESOM_NO_MEMORY;
   struct exception_limit limit = {besom__report_limit(into), into->reports.forget,
                                   .no_memory_fails = true};
-  uint64_t mask = pair_value_mask(into);
   struct exception e;
   for (uint64_t i = 0; besom__exceptions_next(m, &i, &e);) {
-    struct exception key = {.number = {e.number.hi, e.number.lo & ~mask},
-                            .length = NUMBER_BITS - popcount(mask)};
+    struct exception key = exception_of_key(into, e.number);
     besom_digest first, last;
     besom__exception_range(m, &key, &first, &last);
     bool reported = has_pairs(other) && besom__exceptions_has_number(other->exceptions, e.number);
-    if (!reported && other->kind->map->may_hold(other, first, last, e.number.lo & mask)) continue;
+    if (!reported &&
+        other->kind->map->may_hold(other, first, last, e.number.lo & pair_value_mask(into)))
+      continue;
     besom_status status = besom__exceptions_add(all, &into->allocator, &e, &limit);
     if (status != BESOM_OK && status != BESOM_EVICTED) return status;
   }

@@ -7,8 +7,8 @@ def laws(*kinds):
     return [f"contract_tests --defaults */{kind}" for kind in kinds]
 
 
-TABLES = ["quotient_table", "table_queries", "maplet", "maplet_batches", "quotient_geometry",
-          "published_forms", "filter_stats", "exact_limits", "patches", "saved_fields",
+TABLES = ["quotient_table", "table_queries", "maplet", "maplet_batches", "maplet_forget",
+          "quotient_geometry", "published_forms", "filter_stats", "exact_limits", "patches", "saved_fields",
           "filter_config", "cursor_seek", "public_calls", "remove_calls", "inline_calls_avx2"]
 SLOT_META = ["slot_meta", "slot_meta_calls", "slot_meta_code"]
 ADAPTIVE = ["aqf", "aqf_limits", "broom", "broom_long_runs", "exceptions", "extension_pool",

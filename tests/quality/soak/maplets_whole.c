@@ -109,7 +109,8 @@ static besom_status finish(maplet_model *m, besom_task *task) {
 /* Whether the table is another one. FULL: other fingerprints have to be counted in more slots. */
 static bool has_ended(maplet_model *m, besom_status status, besom_task *task) {
   if (task && status == BESOM_OK) status = finish(m, task);
-  if (maplet_disarm(m, status) || status == BESOM_CANCELLED || status == BESOM_FULL) return false;
+  bool full = status == BESOM_FULL || (status == BESOM_RESERVE_FULL && m->form == WITH_STORE);
+  if (maplet_disarm(m, status) || status == BESOM_CANCELLED || full) return false;
   if (status != BESOM_OK) maplet_fail(m, besom_strerror(status), SIZE_MAX);
   return true;
 }
