@@ -1,7 +1,8 @@
 /*
  * Claim guard-speed: the CPU time of a get through a guard, against what an application would use
  * instead: a Bloom filter of the same size in front of plain LMDB, and RocksDB with its own Bloom
- * filter. All data is in memory. The databases take turns on the same keys.
+ * filter. All data is in memory. The databases take turns on the same keys. One that the build does
+ * not have is left out.
  */
 #include <math.h>
 #include <stdio.h>
@@ -254,13 +255,20 @@ static void test_batches(rivals *r, uint64_t n, report *numbers, findings *found
 static findings run(bool full, report *numbers) {
   findings found = {0};
   uint64_t n = full ? 1000000 : 1 << 15, queries = full ? 100000 : 4000;
+  const char *missing = NULL;
+  size_t tested = 0;
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     rivals r;
+    missing = database_is_missing(pairs[i].database);
+    if (missing) fprintf(stderr, "guard-speed: left out: %s\n", missing);
+    if (missing) continue;
+    tested++;
     open_rivals(&r, &pairs[i], n);
     for (int share = 0; share < SHARES; share++) test_share(&r, share, queries, numbers, &found);
     if (pairs[i].database == LMDB) test_batches(&r, queries, numbers, &found);
     close_rivals(&r);
   }
+  if (!tested) fail("%s", missing);
   return found;
 }
 

@@ -7,37 +7,33 @@ enum { CHUNK = 4096, FILL_BATCH = 1 << 21 };
 
 /* ------------------------------------------------------------------ opening */
 
-static besom_status open_lmdb(const char *directory, const char **reason, besom_store **out) {
-#ifdef BENCH_LMDB
-  return besom_store_lmdb(directory, NULL, reason, out);
-#else
-  (void)directory, (void)out;
-  *reason = "this besom-bench was built without LMDB";
-  return BESOM_UNSUPPORTED;
+const char *database_is_missing(database_kind database) {
+#ifndef BENCH_LMDB
+  if (database == LMDB) return "this besom-bench was built without LMDB";
 #endif
-}
-
-static besom_status open_rocksdb(const char *directory, const besom_rocksdb_options *options,
-                                 const char **reason, besom_store **out) {
-#ifdef BENCH_ROCKSDB
-  return besom_store_rocksdb(directory, options, reason, out);
-#else
-  (void)directory, (void)options, (void)out;
-  *reason = "this besom-bench was built without RocksDB";
-  return BESOM_UNSUPPORTED;
+#ifndef BENCH_ROCKSDB
+  if (database == ROCKSDB) return "this besom-bench was built without RocksDB";
 #endif
+  (void)database;
+  return NULL;
 }
 
 static besom_status open_database(tested_database *f, const char **reason) {
+  *reason = database_is_missing(f->config.database);
   switch (f->config.database) {
+#ifdef BENCH_LMDB
   case LMDB:
-    return open_lmdb(f->directory, reason, &f->store);
+    return besom_store_lmdb(f->directory, NULL, reason, &f->store);
+#endif
+#ifdef BENCH_ROCKSDB
   case ROCKSDB:
-    return open_rocksdb(f->directory, &f->config.rocksdb, reason, &f->store);
+    return besom_store_rocksdb(f->directory, &f->config.rocksdb, reason, &f->store);
+#endif
   case MEMORY:
     return besom_store_memory(NULL, &f->store);
+  default:
+    return BESOM_UNSUPPORTED;
   }
-  return BESOM_INVALID;
 }
 
 static void open_store(tested_database *f) {

@@ -49,6 +49,9 @@ typedef struct tested_database {
   const besom_filter *queried_filter; /* the filter that answers queries, or NULL */
 } tested_database;
 
+/* NULL if this build has the database, else the reason why not. */
+const char *database_is_missing(database_kind database);
+
 /* Fails if this build does not have the database. */
 void tested_database_open(tested_database *f, const database_config *config);
 void tested_database_close(tested_database *f);
