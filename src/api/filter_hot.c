@@ -426,7 +426,7 @@ static besom_status general_remove_digest(besom_filter *f, besom_digest d) {
 static const struct remove_calls general_removes = {NOT_IN_READER(general_remove),
                                                     NOT_IN_READER(general_remove_digest)};
 
-static besom_status snapshot_remove(besom_filter *f, const void *key, size_t len) {
+NOINLINE besom_status snapshot_remove_slowly(besom_filter *f, const void *key, size_t len) {
   struct reader r;
   besom_status status = besom__snapshot_enter_to_write(f, &r);
   if (status != BESOM_OK) return status;
@@ -435,12 +435,30 @@ static besom_status snapshot_remove(besom_filter *f, const void *key, size_t len
   return status;
 }
 
-static besom_status snapshot_remove_digest(besom_filter *f, besom_digest d) {
+static besom_status snapshot_remove(besom_filter *f, const void *key, size_t len) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_remove_slowly(f, key, len);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->removes->remove(now, key, len);
+  slot_leave(slot);
+  return status;
+}
+
+NOINLINE besom_status snapshot_remove_digest_slowly(besom_filter *f, besom_digest d) {
   struct reader r;
   besom_status status = besom__snapshot_enter_to_write(f, &r);
   if (status != BESOM_OK) return status;
   status = r.filter->removes->remove_digest(r.filter, d);
   besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_remove_digest(besom_filter *f, besom_digest d) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_remove_digest_slowly(f, d);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->removes->remove_digest(now, d);
+  slot_leave(slot);
   return status;
 }
 

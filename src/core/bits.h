@@ -141,65 +141,6 @@ ALWAYS_INLINE uint64_t bit_after(uint64_t x, uint64_t bit, uint64_t nth) {
 #endif
 }
 
-/* ------------------------------------------------------------------ ranks */
-
-#if defined(__AVX2__)
-
-/* Byte j: bit j of x, of its lower or upper half, as 0 or -1. */
-ALWAYS_INLINE __m256i bits_as_bytes(uint64_t x, bool upper) {
-  const __m256i byte_of =
-                    _mm256_setr_epi64x(0, UINT64_C(0x0101010101010101),
-                                       UINT64_C(0x0202020202020202), UINT64_C(0x0303030303030303)),
-                bit = _mm256_set1_epi64x((long long)UINT64_C(0x8040201008040201));
-  __m256i which = upper ? _mm256_add_epi8(byte_of, _mm256_set1_epi8(4)) : byte_of;
-  __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)x), which);
-  return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
-}
-
-/* Prefix sums of the bytes within each half of the vector. */
-ALWAYS_INLINE __m256i sums_in_halves(__m256i x) {
-  x = _mm256_add_epi8(x, _mm256_slli_si256(x, 1));
-  x = _mm256_add_epi8(x, _mm256_slli_si256(x, 2));
-  x = _mm256_add_epi8(x, _mm256_slli_si256(x, 4));
-  return _mm256_add_epi8(x, _mm256_slli_si256(x, 8));
-}
-
-/* The same over the whole vector; `before` is added to each. */
-ALWAYS_INLINE __m256i prefix_sums(__m256i x, __m256i before) {
-  x = sums_in_halves(x);
-  __m256i last = _mm256_shuffle_epi8(x, _mm256_set1_epi8(15));
-  x = _mm256_add_epi8(x, _mm256_permute2x128_si256(last, last, 0x08)); /* lower half's to upper */
-  return _mm256_add_epi8(x, before);
-}
-
-#endif
-
-/*
- * Bit i of the result: a and b have equally many set bits below bit i. Bit 0 is always set.
- */
-ALWAYS_INLINE uint64_t equal_ranks(uint64_t a, uint64_t b) {
-#if defined(__AVX2__)
-  __m256i zero = _mm256_setzero_si256();
-  __m256i lower =
-      prefix_sums(_mm256_sub_epi8(bits_as_bytes(a, false), bits_as_bytes(b, false)), zero);
-  __m256i last =
-      _mm256_shuffle_epi8(_mm256_permute2x128_si256(lower, lower, 0x11), _mm256_set1_epi8(15));
-  __m256i upper =
-      prefix_sums(_mm256_sub_epi8(bits_as_bytes(a, true), bits_as_bytes(b, true)), last);
-  uint64_t equal = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(lower, zero)) |
-                   (uint64_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(upper, zero)) << 32;
-  return equal << 1 | 1; /* the sums include bit i itself */
-#else
-  uint64_t equal = 0;
-  for (unsigned i = 0, rank_a = 0, rank_b = 0; i < 64; i++) {
-    equal |= (uint64_t)(rank_a == rank_b) << i;
-    rank_a += (unsigned)(a >> i & 1);
-    rank_b += (unsigned)(b >> i & 1);
-  }
-  return equal;
-#endif
-}
-
 /* ------------------------------------------------------------------ rows of 64 bytes, relaxed.h */
 
 #if defined(NEON_ROWS)

@@ -195,13 +195,16 @@ NOINLINE besom_status quotient_call_remove_far(besom_filter *f, besom_digest d) 
   return f->kind->change->remove(f, d);
 }
 
-/* For shifts that leave the block. The run, as bits of the block, is in the block. */
-NOINLINE besom_status quotient_call_shift(besom_filter *f, uint64_t quotient, uint64_t slots,
-                                          unsigned at) {
+/* For shifts that leave the block. */
+NOINLINE besom_status quotient_call_shift(besom_filter *f, uint64_t quotient, uint64_t run,
+                                          uint64_t slot) {
   struct qtable *t = &quotient_filter(f)->table;
-  uint64_t start = quotient & ~UINT64_C(63);
-  struct run run = {start + trailing_zeros(slots), start + 64 - leading_zeros(slots)};
-  take_slot(t, quotient, run, start + at, WIDTH(t));
+  unsigned width = WIDTH(t);
+  struct qtable plain = with_constant_offsets(t, width);
+  plain.room = t->room;
+  struct planned_remove plan = {block_at(t, quotient / 64), run, slot, 0, ANSWER_YES};
+  do_remove_far(&plain, quotient, plan, last_of_cluster_from(&plain, quotient / 64 + 1), width);
+  t->used--;
   f->items--;
   return BESOM_OK;
 }
@@ -212,13 +215,11 @@ ALWAYS_INLINE besom_status quotient_call_take(besom_filter *f, besom_digest d) {
   struct qtable plain = with_constant_offsets(t, width);
   plain.further_slots = t->further_slots;
   struct address a = address_of(d, t->slots);
-  uint64_t slots;
-  unsigned at = 0;
-  enum answer removed = remove_in_block(&plain, a, &slots, &at, width);
-  if (removed == ANSWER_MAYBE)
-    return LIKELY(slots) ? quotient_call_shift(f, a.quotient, slots, at)
-                         : quotient_call_remove_far(f, d);
-  if (UNLIKELY(removed == ANSWER_NO)) return BESOM_NOT_FOUND;
+  struct planned_remove plan = plan_remove(&plain, a, width);
+  if (UNLIKELY(plan.result == ANSWER_MAYBE)) return quotient_call_remove_far(f, d);
+  if (UNLIKELY(plan.result == ANSWER_NO)) return BESOM_NOT_FOUND;
+  if (!plan.moved) return quotient_call_shift(f, a.quotient, plan.run, plan.slot);
+  do_remove(&plain, a.quotient, plan, width);
   t->used--;
   f->items--;
   return BESOM_OK;

@@ -195,17 +195,6 @@ static void bytes_move_down_and_no_others_change(void **state) {
   free(bytes);
 }
 
-static void ranks_are_equal_where_equally_many_bits_precede(void **state) {
-  (void)state;
-  for (unsigned i = 0; i < WORDS; i++) {
-    uint64_t a = word_at(i), words[] = {word_at((i * 7 + 1) % WORDS), a << 1, a >> 1, a, ~a, 0};
-    for (unsigned j = 0; j < sizeof words / sizeof *words; j++)
-      for (unsigned k = 0; k < 64; k++)
-        assert_int_equal(has_bit(equal_ranks(a, words[j]), k),
-                         naive_count(a & bits_below(k)) == naive_count(words[j] & bits_below(k)));
-  }
-}
-
 /* Not inlined: main must run on machines without these instructions. */
 __attribute__((noinline)) static int run_laws(void) {
   const struct CMUnitTest tests[] = {
@@ -215,7 +204,6 @@ __attribute__((noinline)) static int run_laws(void) {
       cmocka_unit_test(masks_have_the_bits_of_their_range),
       cmocka_unit_test(selecting_finds_the_kth_bit_alone),
       cmocka_unit_test(the_first_bits_are_those_of_a_loop),
-      cmocka_unit_test(ranks_are_equal_where_equally_many_bits_precede),
       cmocka_unit_test(equal_bytes_are_found_among_all_others),
       cmocka_unit_test(equal_bytes_are_found_at_any_address),
       cmocka_unit_test(bytes_move_up_and_no_others_change),

@@ -347,8 +347,8 @@ static bool slot_meta_locate(const struct qtable *t, besom_match match, uint64_t
   return match.rank < run.end - run.start;
 }
 
-static struct shift shift_to_remove(const struct qtable *t, uint64_t position) {
-  return (struct shift){position, cluster_end_from(t, position) - 1, false};
+static struct shift shift_to_remove(const struct qtable *t, uint64_t quotient, uint64_t position) {
+  return (struct shift){position, last_of_cluster(t, quotient, position), false};
 }
 
 /* Makes sure that deleting the slot will not have to read stored keys. */
@@ -362,7 +362,7 @@ besom_status besom__meta_filter_ready_to_remove(besom_filter *f, besom_match mat
   const struct qtable *t = &quotient_filter(f)->table;
   uint64_t position;
   if (!slot_meta_locate(t, match, &position)) return BESOM_NOT_FOUND;
-  return make_ready(meta_filter(f), shift_to_remove(t, position));
+  return make_ready(meta_filter(f), shift_to_remove(t, match.bucket, position));
 }
 
 /* Updates the statistics. With a code, the shift counts the metadata itself. */
@@ -375,7 +375,7 @@ static void clear_byte(struct meta_filter *x, uint64_t position) {
 
 static besom_status slot_meta_take_out(struct meta_filter *x, uint64_t q, uint64_t position) {
   struct qtable *t = &x->base.table;
-  struct shift shift = shift_to_remove(t, position);
+  struct shift shift = shift_to_remove(t, q, position);
   besom_status status = make_ready(x, shift);
   if (status != BESOM_OK) return status;
   bool has_meta = x->meta_slots;

@@ -136,42 +136,59 @@ ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t positi
 /* ------------------------------------------------------------------ down */
 
 /*
- * Bits lo+1 .. hi of `words` words move down by one. Bit hi becomes bit 0 of the word in `after`,
- * or 0 if that is NULL.
+ * Slots move down by one. `moved` are the slots of a block that take part, as bits: the first is
+ * removed. The last becomes empty, or with `more`, if it is slot 63, the first of the next block.
  */
-ALWAYS_INLINE void pull_bits(uint8_t *block, const uint8_t *after, unsigned at, unsigned words,
-                             unsigned lo, unsigned hi) {
-  uint64_t moved = bits_between(lo, hi), below_hi = moved & (moved >> 1);
-  for (unsigned j = 0; j < words; j++, at += 8) {
-    uint64_t word = load64_shared(block + at), in = after ? load64_shared(after + at) & 1 : 0;
-    store64_shared(block + at, (word & ~moved) | (word >> 1 & below_hi) | in << hi);
+ALWAYS_INLINE uint64_t pulled(uint64_t word, uint64_t moved) {
+  return (word & ~moved) | (word >> 1 & (moved >> 1 & moved));
+}
+
+ALWAYS_INLINE void pull_word(uint8_t *word, uint64_t moved, uint64_t in) {
+  store64_shared(word, pulled(load64_shared(word), moved) | in);
+}
+
+/* With `spare`, the 32 bytes from hi on may be written again: so most rows take two moves. */
+ALWAYS_INLINE void pull_byte(uint8_t *row, unsigned lo, unsigned hi, uint8_t in, bool spare) {
+#if defined(__AVX2__) && !defined(__AVX512BW__) && defined(UNSHARED)
+  if (LIKELY(spare && hi - lo <= 32)) {
+    __m256i moved = load256_shared(row + lo + 1), after = load256_shared(row + hi);
+    store256_shared(row + lo, moved);
+    store256_shared(row + hi, after);
+    store8_shared(row + hi, in);
+    return;
   }
+#endif
+  (void)spare;
+  move_bytes_down(row, lo, hi);
+  store8_shared(row + hi, in);
+}
+
+ALWAYS_INLINE void pull_words(const struct qtable *t, uint8_t *block, unsigned at, unsigned words,
+                              uint64_t moved, bool more) {
+  for (uint8_t *word = block + at; word < block + at + 8 * words; word += 8)
+    pull_word(word, moved, more ? load64_shared(word + t->stride) << 63 : 0);
+}
+
+ALWAYS_INLINE void pull_slots(const struct qtable *t, uint8_t *block, uint64_t moved, bool more,
+                              bool spare, unsigned width) {
+  unsigned lo = trailing_zeros(moved), hi = more ? 63 : 63 - leading_zeros(moved);
+  uint8_t *row = block + t->remainders_at + 8 * (width % 8);
+  pull_words(t, block, t->words_at + 8 * WORD_END, 1, moved, more);
+  pull_words(t, block, t->remainders_at, width % 8, moved, more);
+  for (unsigned j = 0; j < width / 8; j++, row += 64)
+    pull_byte(row, lo, hi, more ? load8_shared(row + t->stride) : 0, spare);
+  if (t->has_heads) pull_words(t, block, t->heads_at, 1, moved, more);
+  if (UNLIKELY(t->value_bits)) pull_words(t, block, t->values_at, t->value_bits, moved, more);
 }
 
 /*
- * Slots lo+1 .. hi move down by one. Slot hi becomes the first slot of `after`, or empty if that is
- * NULL.
+ * A saturated offset says only "255 or more", so the exact one is computed. It decreases by at most
+ * 64 per block: after a large one, the next blocks stay saturated in any case.
  */
-ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8_t *after,
-                             unsigned lo, unsigned hi, unsigned width) {
-  pull_bits(block, after, t->words_at + 8 * WORD_END, 1, lo, hi);
-  pull_bits(block, after, t->remainders_at, width % 8, lo, hi);
-  if (t->has_heads) pull_bits(block, after, t->heads_at, 1, lo, hi);
-  if (UNLIKELY(t->value_bits)) pull_bits(block, after, t->values_at, t->value_bits, lo, hi);
-  for (unsigned j = 0, at = t->remainders_at + 8 * (width % 8); j < width / 8; j++, at += 64) {
-    move_bytes_down(block + at, lo, hi);
-    store8_shared(block + at + hi, after ? load8_shared(after + at) : 0);
-  }
-}
-
-/*
- * Each block after that of the quotient, up to the one of `last`, has one slot of earlier runs
- * less. A saturated offset says only "255 or more", so the exact one is computed. It decreases by
- * at most 64 per block: after a large one, the next blocks stay saturated in any case.
- */
-static inline void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
+static __attribute__((noinline)) void lower_saturated_offsets(const struct qtable *t, uint64_t b,
+                                                              uint64_t last) {
   struct offset_hint hint = {0, 0};
-  for (uint64_t b = quotient / 64 + 1; b <= last / 64; b++) {
+  for (; b <= last / 64; b++) {
     uint8_t *block = block_at(t, b);
     unsigned offset = block_offset(block);
     if (offset < OFFSET_SATURATED) {
@@ -183,6 +200,20 @@ static inline void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t l
       set_block_offset(block, exact);
     else
       b += (exact - OFFSET_SATURATED) / 64;
+  }
+}
+
+/* Each block after that of the quotient, up to the one of `last`, has one slot of earlier runs
+   less. */
+ALWAYS_INLINE void lower_offsets(const struct qtable *t, uint64_t quotient, uint64_t last) {
+  uint8_t *block = block_at(t, quotient / 64);
+  for (uint64_t b = quotient / 64; b++ < last / 64;) {
+    unsigned offset = block_offset(block += t->stride);
+    if (UNLIKELY(offset == OFFSET_SATURATED)) {
+      lower_saturated_offsets(t, b, last);
+      return;
+    }
+    store8_shared(block, (uint8_t)(offset - 1));
   }
 }
 
@@ -200,17 +231,23 @@ ALWAYS_INLINE void forget_in_run(struct qtable *t, uint64_t quotient, struct run
   store64_shared(word, load64_shared(word) | ends << (end % 64));
 }
 
+/* The slots after the position, up to `last`, the end of the cluster, move down by one. */
+ALWAYS_INLINE void pull_cluster(const struct qtable *t, uint64_t quotient, uint64_t position,
+                                uint64_t last, unsigned width) {
+  uint8_t *block = block_at(t, position / 64);
+  uint64_t first = bits_from(position % 64);
+  for (uint64_t b = position / 64; b < last / 64; b++, first = ~UINT64_C(0), block += t->stride)
+    pull_slots(t, block, first, true, true, width);
+  pull_slots(t, block, first & bits_between(0, last % 64), false, first & 1, width);
+  lower_offsets(t, quotient, last);
+}
+
 /* Deletes the slot at the position from the run of the quotient. */
 ALWAYS_INLINE void take_slot(struct qtable *t, uint64_t quotient, struct run run, uint64_t position,
                              unsigned width) {
-  uint64_t last = cluster_end_from(t, position) - 1; /* before the bits of the runs change */
+  uint64_t last = last_of_cluster(t, quotient, position); /* before the bits of the runs change */
   forget_in_run(t, quotient, run, position);
-  uint8_t *block = block_at(t, position / 64);
-  unsigned lo = position % 64;
-  for (uint64_t b = position / 64; b < last / 64; b++, lo = 0, block += t->stride)
-    pull_slot(t, block, block + t->stride, lo, 63, width);
-  pull_slot(t, block, NULL, lo, last % 64, width);
-  lower_offsets(t, quotient, last);
+  pull_cluster(t, quotient, position, last, width);
   t->used--;
 }
 

@@ -148,19 +148,46 @@ static inline uint64_t first_empty_from(const struct qtable *t, uint64_t positio
 }
 
 /*
- * The first position after `position`, a slot of a run, at which a run starts in its own slot or no
- * run is: where as many runs have ended as have their quotient before it.
+ * The last slot of a cluster, as a bit; 0 if that is in another block. `ends`: where runs end, from
+ * one run of the cluster on; `left`: the quotients of the runs after that one. A cluster ends where
+ * as many runs have ended as have their quotient up to there. Each step goes to the end of the last
+ * run that is known to begin within the cluster.
  */
-static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t position) {
-  uint64_t after = bits_from(position % 64) << 1;
-  for (uint64_t b = position / 64; b < t->room / 64; b++, after = ~UINT64_C(0)) {
-    const uint8_t *block = block_at(t, b);
-    uint64_t own = bits_from_any(block_offset(block)); /* what earlier runs do not reach */
-    uint64_t ends = block_word(t, block, WORD_END) & own;
-    uint64_t here = equal_ranks(block_word(t, block, WORD_OCCUPIED), ends) & own & after;
-    if (here) return 64 * b + trailing_zeros(here);
+ALWAYS_INLINE uint64_t cluster_end_in_block(uint64_t left, uint64_t ends) {
+  for (uint64_t last = ends & (0 - ends), next;; last = next) {
+    unsigned runs = popcount(left & (last ^ (last - 1)));
+    next = bit_number(ends, UINT64_C(1) << (runs & 63));
+    if (next <= last) return next == last ? last : 0;
   }
-  return t->room;
+}
+
+/* The quotients of a block that are above quotient i, as bits. */
+ALWAYS_INLINE uint64_t quotients_above(const struct qtable *t, const uint8_t *block, unsigned i) {
+  return block_word(t, block, WORD_OCCUPIED) & ~bits_below(i) & ~(UINT64_C(1) << i);
+}
+
+/* The last slot of a cluster that goes on in block b; `room` - 1 in a damaged table. */
+static inline uint64_t last_of_cluster_from(const struct qtable *t, uint64_t b) {
+  for (const uint8_t *block = block_at(t, b); b < t->room / 64; b++, block += t->stride) {
+    unsigned reach = block_offset(block); /* earlier runs have this many slots from here on */
+    uint64_t occupied = block_word(t, block, WORD_OCCUPIED);
+    if (UNLIKELY(reach > 64 || (reach == 64 && occupied))) continue;
+    uint64_t last =
+        cluster_end_in_block(occupied, block_word(t, block, WORD_END) & bits_from_any(reach - 1));
+    if (LIKELY(last)) return 64 * b + trailing_zeros(last);
+  }
+  return t->room - 1;
+}
+
+/* The last slot of the cluster that the position, in the quotient's run, is in. */
+static inline uint64_t last_of_cluster(const struct qtable *t, uint64_t quotient,
+                                       uint64_t position) {
+  uint64_t b = position / 64;
+  if (b > quotient / 64) return last_of_cluster_from(t, b);
+  const uint8_t *block = block_at(t, b);
+  uint64_t last = cluster_end_in_block(quotients_above(t, block, quotient % 64),
+                                       block_word(t, block, WORD_END) & bits_from(position % 64));
+  return last ? 64 * b + trailing_zeros(last) : last_of_cluster_from(t, b + 1);
 }
 
 #endif

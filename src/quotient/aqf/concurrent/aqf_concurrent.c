@@ -46,10 +46,20 @@ static bool has_insert_calls(const struct qtable *t) {
   return !t->value_bits && has_constant_offsets(t);
 }
 
-static const struct insert_calls *concurrent_insert_calls(const besom_filter *f) {
+/* NULL if there are none. */
+static const struct concurrent_calls *calls_to_change(const besom_filter *f) {
   const struct qtable *t = &const_aqf(f)->sync->query_table;
-  return f->hasher.id == HASH_XXH3 && has_insert_calls(t) ? &t->ops->concurrent_calls->inserts
-                                                          : NULL;
+  return f->hasher.id == HASH_XXH3 && has_insert_calls(t) ? t->ops->concurrent_calls : NULL;
+}
+
+static const struct insert_calls *concurrent_insert_calls(const besom_filter *f) {
+  const struct concurrent_calls *calls = calls_to_change(f);
+  return calls ? &calls->inserts : NULL;
+}
+
+static const struct remove_calls *concurrent_remove_calls(const besom_filter *f) {
+  const struct concurrent_calls *calls = calls_to_change(f);
+  return calls ? &calls->removes : NULL;
 }
 
 /* ------------------------------------------------------------------ members */
@@ -307,6 +317,7 @@ const struct besom_kind besom__aqf_concurrent = {
               .count = besom__concurrent_count,
               .get_value = besom__concurrent_get_value},
     .change = &(const struct change_ops){.calls = concurrent_insert_calls,
+                                         .remove_calls = NOT_IN_SMALL_CODE(concurrent_remove_calls),
                                          .insert = concurrent_insert,
                                          .insert_many = concurrent_insert_many,
                                          .insert_count = concurrent_insert_count,

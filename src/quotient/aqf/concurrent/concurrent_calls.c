@@ -1,16 +1,17 @@
 /*
- * The hot calls of concurrent aqf (struct query_calls and insert_calls of kind.h), and their
- * batches of inserts. Compiled once per instruction set and width (table_variant.h), like
+ * The hot calls of concurrent aqf (struct query_calls, insert_calls, remove_calls of kind.h), and
+ * their batches of inserts. Compiled once per instruction set and width (table_variant.h), like
  * quotient_calls.c. Each object exports its calls: besom__concurrent_calls_avx2_8 and so on.
  *
- * A query takes no lock, an insert one: that of the region of its key. Everything that needs more
- * than one block is left to functions that are not inline.
+ * A query takes no lock, an insert or a remove one: that of the region of its key. What needs more
+ * than one block, or a remove more than a region, is left to functions that are not inline.
  */
 #define BESOM_SHARED 1
 
 #include "quotient/aqf/concurrent/concurrent_calls.h"
 
 #include "quotient/table/block_insert.h"
+#include "quotient/table/block_remove.h"
 #include "quotient/table/table_variant.h"
 
 #define NOINLINE static __attribute__((noinline))
@@ -180,6 +181,63 @@ static besom_status concurrent_call_insert_many(besom_filter *f, const besom_dig
   return status;
 }
 
+/* ------------------------------------------------------------------ removes */
+
+/*
+ * Removes a key that is no exception, if its cluster ends in its region. As in add_in_block, the
+ * change is planned before the lock is taken. Returns false if nothing changed.
+ */
+ALWAYS_INLINE bool remove_in_region(struct aqf_sync *sync, besom_digest d, bool alone) {
+  unsigned width = WIDTH(&sync->query_table);
+  struct qtable t = with_constant_offsets(&sync->query_table, width);
+  struct address a = address_of(d, t.slots);
+  struct region *region = region_at(sync, a.quotient);
+  t.room = room_within(&sync->query_table, a.quotient / REGION_SLOTS + 1);
+  if (!alone) prefetch_to_write(region);
+  uint64_t version = region_version(region), last = 0;
+  t.further_slots = atomic_load_explicit(&sync->has_further_slots, memory_order_relaxed);
+  bool exceptions = atomic_load_explicit(&sync->exceptions, memory_order_relaxed);
+  struct planned_remove plan = plan_remove(&t, a, width);
+  if (UNLIKELY(plan.result != ANSWER_YES || exceptions)) return false;
+  if (!plan.moved) last = last_of_cluster_from(&t, a.quotient / 64 + 1);
+  if (UNLIKELY(last + 1 >= t.room)) return false;
+  if (LIKELY(alone))
+    region_lock_alone(region, version);
+  else if (UNLIKELY(!region_lock_unchanged(region, version)))
+    return false;
+  if (LIKELY(plan.moved))
+    do_remove(&t, a.quotient, plan, width);
+  else
+    do_remove_far(&t, a.quotient, plan, last, width);
+  region->deltas.inserted--;
+  region->credit++;
+  besom__return_credit(sync, region);
+  region_unlock_changed(region, version);
+  return true;
+}
+
+ALWAYS_INLINE besom_status concurrent_call_take(besom_filter *f, besom_digest d) {
+  struct aqf_sync *sync = const_aqf(f)->sync;
+  bool done = false;
+  if (single_writer_enter(sync)) {
+    done = remove_in_region(sync, d, true);
+    single_writer_leave(sync);
+  } else if (has_several_writers(sync)) {
+    done = remove_in_region(sync, d, false);
+  }
+  return LIKELY(done) ? BESOM_OK : f->kind->change->remove(f, d);
+}
+
+CALL besom_status concurrent_call_remove_digest(besom_filter *f, besom_digest d) {
+  return concurrent_call_take(f, d);
+}
+
+/* Integer keys have 8 bytes. */
+CALL besom_status concurrent_call_remove(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len != 8)) return f->kind->change->remove(f, hash_bytes(&f->hasher, key, len));
+  return concurrent_call_take(f, xxh3_u64(&f->hasher, load64(key)));
+}
+
 /* ------------------------------------------------------------------ the exported symbol */
 
 #define CALLS_NAME JOIN(JOIN(besom__concurrent_calls, BESOM_ISA), BESOM_WIDTH)
@@ -193,5 +251,7 @@ const struct concurrent_calls CALLS_NAME = {
     .inserts = {.insert = concurrent_call_insert,
                 .insert_u64 = concurrent_call_insert_u64,
                 .insert_digest = concurrent_call_insert_digest},
+    .removes = {.remove = NOT_IN_SMALL_CODE(concurrent_call_remove),
+                .remove_digest = NOT_IN_SMALL_CODE(concurrent_call_remove_digest)},
     .insert_many = concurrent_call_insert_many,
 };

@@ -11,6 +11,7 @@
 struct concurrent_calls {
   struct query_calls queries;
   struct insert_calls inserts;
+  struct remove_calls removes;
   besom_status (*insert_many)(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
 };
 
