@@ -157,6 +157,9 @@ picture-numbers:
 picture: picture-numbers ## draw the picture of the README again, docs/images/savings.svg
 	@scripts/plot_savings.py build/web/playground/playground-numbers docs/images/savings.svg
 
+chart: all ## measure every kind, and draw the chart of docs/benchmarks.md, docs/images/kinds.svg: two minutes
+	@scripts/plot_kinds.py --measure build/besom-bench bench/records/kinds.csv docs/images/kinds.svg
+
 # PLATFORMS="s390x musl" TESTS=contract runs a part.
 cross: ## build and test with gcc, clang, musl, and for aarch64 and s390x under qemu: about an hour
 	@scripts/setup.sh cross
