@@ -39,8 +39,8 @@
  *               filter; default 5 per key (17 if the FPR is below 1e-5 or so), twice that if the
  *               number of keys is unknown. With less, it sorts and inserts in parts: slower.
  * flags         BESOM_CONCURRENT: a concurrent filter (see Threads). 64 bytes per 4096 slots and 5
- *               KB more; a query takes 3 to 20 ns longer, an insert 6 to 40, up to 80 in a large
- *               table that is almost full, a remove 70 to 90. BESOM_DISTINCT: besom_build inserts
+ *               KB more; a query takes 3 to 20 ns longer, an insert or a remove 6 to 40, up to 80
+ *               in a large table that is almost full. BESOM_DISTINCT: besom_build inserts
  *               a repeated key once; 16 bytes per key while it builds, or 8 if the capacity is not
  *               given and the source can rewind. If build_memory is given, BESOM_DISTINCT has no
  *               effect on kinds that count. BESOM_SET: the keys are a set, see there.
