@@ -21,6 +21,7 @@ const claim *const claims[] = {
     &cache_traces_claim,
     &churn_claim,
     &cuckoo_load_claim,
+    &distinct_keys_claim,
     &endless_claim,
     &exaf_speed_claim,
     &extension_bits_claim,

@@ -113,6 +113,7 @@ extern const claim cache_theory_claim;
 extern const claim cache_traces_claim;
 extern const claim churn_claim;
 extern const claim cuckoo_load_claim;
+extern const claim distinct_keys_claim;
 extern const claim endless_claim;
 extern const claim exaf_speed_claim;
 extern const claim extension_bits_claim;

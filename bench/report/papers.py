@@ -41,7 +41,7 @@ PAPERS = {
     "adapt-or-cache": (
         "Mitigating False Positives in Filters: to Adapt or to Cache?",
         "Bender, Das, Farach-Colton, Mo, Tench and Wang, 2021",
-        numbered("Theorem", 2, 5, 6) + numbered("Figure", *range(1, 6)) + numbered("Table", *range(2, 5)),
+        ["Lemma 1"] + numbered("Theorem", 2, 5, 6) + numbered("Figure", *range(1, 6)) + numbered("Table", *range(2, 5)),
     ),
     "stacked-filters": (
         "Stacked Filters: Learning to Filter by Structure",
