@@ -457,19 +457,19 @@ BESOM_INLINE_CALL bool besom_inline_pqf_is_inline(const besom_inline_pqf *x) {
 
 /*
  * Numbers: bins, 64 less the bits of a remainder. A bin of 32 bytes: a 1 per remainder and a 0 at
- * the end of each of 29 runs, 54 bits; the mark; from byte 7 on the remainders. In a bin with the
- * mark, a key of the last run may be in the backyard: 2.
+ * the end of each of 29 runs, 54 bits; a mark; from byte 7 on 25 remainders. A key of the last run
+ * of a full bin may be in the backyard: 2.
  */
 BESOM_INLINE_CALL unsigned besom_inline_pqf_has(const besom_inline_facts *x, uint64_t hi) {
   besom_inline_u128 bin = (besom_inline_u128)hi * x->number[0],
                     mini = (besom_inline_u128)(uint64_t)bin * 29;
   const uint8_t *at = x->bits + 32 * (uint64_t)(bin >> 64);
-  uint64_t header = besom_inline_word(at),
-           end = _pdep_u64(UINT64_C(1) << (unsigned)(mini >> 64), ~header);
+  uint64_t header = besom_inline_word(at), nth = UINT64_C(1) << (unsigned)(mini >> 64),
+           end = _pdep_u64(nth, ~header);
   __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)at),
           wanted = _mm256_set1_epi8((char)((uint64_t)mini >> x->number[1]));
   uint32_t equal = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, wanted)) >> 7;
-  if (__builtin_expect(_tzcnt_u64(header & (0 - end)) == 54, 0)) return 2;
+  if (__builtin_expect(end == nth << 25, 0)) return 2;
   /* equal entries of a run, added to its bits, carry into its end */
   return ((header + _pdep_u64(equal, header)) & end) != 0;
 }

@@ -67,11 +67,12 @@ ALWAYS_INLINE struct slot_run run_of_header(uint64_t header, unsigned number) {
 
 /* The header with an entry more before this bit, and with that of this bit less. */
 ALWAYS_INLINE uint64_t header_with(uint64_t header, unsigned at) {
-  uint64_t bit = UINT64_C(1) << at % 64;
 #if defined(__BMI2__)
-  return _pdep_u64(header, ~bit) | bit;
+  uint64_t below = _bzhi_u64(header, at);
+#else
+  uint64_t below = header & bits_below(at);
 #endif
-  return header + (header & (0 - bit)) + bit; /* the bits from there on are doubled */
+  return (2 * header - below) | UINT64_C(1) << at; /* the bits from there on are doubled */
 }
 
 ALWAYS_INLINE uint64_t header_without(uint64_t header, unsigned at) {
@@ -254,9 +255,10 @@ ALWAYS_INLINE uint32_t bin_matches(const uint8_t *bin, const struct bin_layout *
 ALWAYS_INLINE bool bin_has_all_copies(const uint8_t *bin, const struct bin_layout *l,
                                       uint64_t header, unsigned slot, unsigned mini,
                                       uint64_t remainder) {
-  unsigned last = slot + PQF_MAX_COPIES - 1;
-  uint64_t copies = bits_below(PQF_MAX_COPIES) << (slot + mini);
-  return UNLIKELY((header & copies) == copies) && bin_remainder(bin, l, last) == remainder;
+  _Static_assert(PQF_MAX_COPIES == 16, "bits of the type below");
+  uint16_t entries = (uint16_t)(header >> (slot + mini) % 64);
+  return UNLIKELY(entries == UINT16_MAX) &&
+         bin_remainder(bin, l, slot + PQF_MAX_COPIES - 1) == remainder;
 }
 
 /* The header of these entries with one more, before this bit. Its remainder is the one given. */

@@ -19,25 +19,29 @@ extern const struct pqf_calls NAME(BESOM_ISA)[BIN_LAYOUTS];
 
 /* ------------------------------------------------------------------ queries */
 
-struct bin_answer {
-  uint64_t found; /* 0 for no */
-  bool is_last;   /* the bin is marked, and no entry has a greater mini-quotient */
-};
+/* The bit of the header that ends the entries of this mini-quotient. */
+ALWAYS_INLINE uint64_t bin_run_end(const uint8_t *bin, struct pqf_place at) {
+  return select_bit(~load64(bin), at.mini);
+}
+
+/* Whether the bin is full and ends with this mini-quotient, or with a smaller one. */
+ALWAYS_INLINE bool bin_ends_with(const struct bin_layout *l, uint64_t end, struct pqf_place at) {
+  return end == UINT64_C(1) << at.mini << l->slots;
+}
 
 /* No branch depends on the data. */
-ALWAYS_INLINE struct bin_answer bin_answer_of(const uint8_t *bin, const struct bin_layout *l,
-                                              struct pqf_place at) {
-  uint64_t header = load64(bin), end = select_bit(~header, at.mini);
+ALWAYS_INLINE bool bin_has(const uint8_t *bin, const struct bin_layout *l, uint64_t end,
+                           struct pqf_place at) {
+  uint64_t header = load64(bin);
   uint32_t equal = bin_slots_equal(bin, l, at.remainder);
 #if defined(__BMI2__)
   /* Equal entries of a run, added to its bits, carry into its end. */
-  uint64_t found = (header + _pdep_u64(equal, header)) & end;
+  return (header + _pdep_u64(equal, header)) & end;
 #else
   struct slot_run run = {64 - leading_zeros(~header & (end - 1)) - at.mini,
                          trailing_zeros(end) - at.mini};
-  uint64_t found = equal >> run.first % 32 & bits_below((run.end - run.first) % 64);
+  return equal >> run.first % 32 & bits_below((run.end - run.first) % 64);
 #endif
-  return (struct bin_answer){found, trailing_zeros(header & (0 - end)) == bin_mark_at(l)};
 }
 
 /*
@@ -45,34 +49,53 @@ ALWAYS_INLINE struct bin_answer bin_answer_of(const uint8_t *bin, const struct b
  * would be passed on the stack.
  */
 struct pqf_rare {
-  bool (*has_spilled)(const struct pqf *p, uint64_t bin, uint64_t value, uint64_t found);
+  bool (*has_last)(const struct pqf *p, uint64_t hi);
   besom_status (*spill)(besom_filter *f, uint64_t bin, uint64_t value);
   besom_status (*refill)(const struct pqf *p, uint64_t bin);
   besom_status (*take_spilled)(besom_filter *f, uint64_t bin, uint64_t value);
 };
 
-/* Whether a value of a marked bin is found there, or is after its last one and in the backyard. */
-ALWAYS_INLINE bool pqf_has_spilled(const struct pqf *p, const struct bin_layout *l, uint64_t bin,
-                                   uint64_t value, uint64_t found) {
-  struct yard_pair pair = yards_of(p, bin);
-  if (found || value < bin_last(bin_at(p, l, bin), l)) return found != 0;
+/* Of a bin that ends so: whether the place is after its last entry, and entries of the bin are in
+   the backyard. */
+ALWAYS_INLINE bool bin_is_passed(const uint8_t *bin, const struct bin_layout *l,
+                                 struct pqf_place at) {
+  unsigned last = l->slots - 1;
+  bool has_mini = load64(bin) >> (last + at.mini) & 1;
+  return bin_is_marked(bin, l) & (!has_mini | (at.remainder > bin_remainder(bin, l, last)));
+}
+
+ALWAYS_INLINE bool pqf_has_spilled(const struct pqf *p, const struct bin_layout *l,
+                                   struct pqf_place at) {
+  struct yard_pair pair = yards_of(p, at.bin);
+  uint64_t value = value_of_place(l, at);
   bool first = yard_has(yard_at(p, pair.number[0]), l, pair.origin, value),
        second = yard_has(yard_at(p, pair.number[1]), l, pair.origin + 1, value);
   return first | second; /* no branch */
 }
 
-ALWAYS_INLINE bool pqf_has_at(const struct pqf *p, const struct bin_layout *l,
-                              const struct pqf_rare *rare, struct pqf_place at) {
+ALWAYS_INLINE bool pqf_has_last(const struct pqf *p, const struct bin_layout *l,
+                                struct pqf_place at) {
   const uint8_t *bin = bin_at(p, l, at.bin);
-  struct bin_answer answer = bin_answer_of(bin, l, at);
-  if (UNLIKELY(answer.is_last))
-    return rare->has_spilled(p, at.bin, value_of_place(l, at), answer.found);
-  return answer.found != 0;
+  return bin_is_passed(bin, l, at) ? pqf_has_spilled(p, l, at)
+                                   : bin_has(bin, l, bin_run_end(bin, at), at);
 }
 
+ALWAYS_INLINE bool pqf_has_at(const struct pqf *p, const struct bin_layout *l,
+                              struct pqf_place at) {
+  const uint8_t *bin = bin_at(p, l, at.bin);
+  uint64_t end = bin_run_end(bin, at);
+  return bin_ends_with(l, end, at) ? pqf_has_last(p, l, at) : bin_has(bin, l, end, at);
+}
+
+/* Of the digest, rare->has_last finds the place again: that costs less than to pass it. */
 ALWAYS_INLINE bool pqf_has_digest(const besom_filter *f, const struct bin_layout *l,
                                   const struct pqf_rare *rare, besom_digest d) {
-  return pqf_has_at(const_pqf_of(f), l, rare, pqf_place_of(const_pqf_of(f), l, d));
+  const struct pqf *p = const_pqf_of(f);
+  struct pqf_place at = pqf_place_of(p, l, d);
+  const uint8_t *bin = bin_at(p, l, at.bin);
+  uint64_t end = bin_run_end(bin, at);
+  if (UNLIKELY(bin_ends_with(l, end, at))) return rare->has_last(p, d.hi);
+  return bin_has(bin, l, end, at);
 }
 
 /* A small table is in the cache: nothing is prefetched. */
@@ -108,14 +131,13 @@ ALWAYS_INLINE void pqf_query_many(const besom_filter *f, const struct bin_layout
       if (j + ahead < n) bin_prefetch(p, l, d[j + ahead]);
       struct pqf_place at = pqf_place_of(p, l, d[j]);
       const uint8_t *bin = bin_at(p, l, at.bin);
-      struct bin_answer answer = bin_answer_of(bin, l, at);
-      word |= (uint64_t)(answer.found != 0) << (j - i);
-      if (UNLIKELY(answer.is_last) && !answer.found && value_of_place(l, at) > bin_last(bin, l))
+      uint64_t end = bin_run_end(bin, at);
+      word |= (uint64_t)bin_has(bin, l, end, at) << (j - i);
+      if (UNLIKELY(bin_ends_with(l, end, at)) && bin_is_passed(bin, l, at))
         pqf_wait_for_yards(p, at.bin, &waiting, (unsigned)(j - i));
     }
     for (unsigned k = 0; k < waiting.n; k++) {
-      struct pqf_place at = pqf_place_of(p, l, d[i + waiting.number[k]]);
-      bool found = rare->has_spilled(p, at.bin, value_of_place(l, at), 0);
+      bool found = rare->has_last(p, d[i + waiting.number[k]].hi);
       word |= (uint64_t)found << waiting.number[k];
     }
     bitmap[i / 64] = word;
@@ -263,15 +285,20 @@ CALL besom_status pqf_insert_bytes(besom_filter *f, const void *key, size_t len)
 
 #define RARE static __attribute__((noinline, flatten))
 
+/* Not inline: else removes of keys of 8 bytes would have a stack frame. */
+RARE besom_status pqf_remove_bytes(besom_filter *f, const void *key, size_t len) {
+  return f->removes->remove_digest(f, besom__xxh3_bytes(&f->hasher, key, len));
+}
+
 /* The name of a function for layout i. With the instruction set: the sources may be one file. */
 #define LAYOUT_NAME_OF(name, i, isa) name##_##i##_##isa
 #define LAYOUT_NAME_IN(name, i, isa) LAYOUT_NAME_OF(name, i, isa)
 #define LAYOUT_NAME(name, i) LAYOUT_NAME_IN(name, i, BESOM_ISA)
 
 #define CALLS_OF_LAYOUT(i)                                                                     \
-  RARE bool LAYOUT_NAME(pqf_rare_has, i)(const struct pqf *p, uint64_t bin, uint64_t value,    \
-                                         uint64_t found) {                                     \
-    return pqf_has_spilled(p, &bin_layouts[i], bin, value, found);                             \
+  RARE bool LAYOUT_NAME(pqf_rare_has, i)(const struct pqf *p, uint64_t hi) {                   \
+    const struct bin_layout *l = &bin_layouts[i];                                              \
+    return pqf_has_last(p, l, pqf_place_of(p, l, (besom_digest){hi, 0}));                      \
   }                                                                                            \
   RARE besom_status LAYOUT_NAME(pqf_rare_spill, i)(besom_filter * f, uint64_t bin,             \
                                                    uint64_t value) {                           \
@@ -310,7 +337,7 @@ CALL besom_status pqf_insert_bytes(besom_filter *f, const void *key, size_t len)
     return pqf_put_many(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), d, n, done);      \
   }                                                                                            \
   static bool LAYOUT_NAME(pqf_has, i)(const besom_filter *f, struct pqf_place at) {            \
-    return pqf_has_at(const_pqf_of(f), &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), at);  \
+    return pqf_has_at(const_pqf_of(f), &bin_layouts[i], at);                                   \
   }                                                                                            \
   static besom_status LAYOUT_NAME(pqf_put, i)(besom_filter * f, struct pqf_place at) {         \
     return pqf_put_at(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), at);                \
@@ -320,8 +347,7 @@ CALL besom_status pqf_insert_bytes(besom_filter *f, const void *key, size_t len)
   }                                                                                            \
   CALL besom_status LAYOUT_NAME(pqf_remove_key, i)(besom_filter * f, const void *key,          \
                                                    size_t len) {                               \
-    if (UNLIKELY(len != 8))                                                                    \
-      return f->removes->remove_digest(f, besom__xxh3_bytes(&f->hasher, key, len));            \
+    if (UNLIKELY(len != 8)) return pqf_remove_bytes(f, key, len);                              \
     return pqf_take_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i),                \
                            xxh3_u64(&f->hasher, load64(key)));                                 \
   }
