@@ -329,11 +329,15 @@ type qf struct {
 
 // quotientTable is the table of a quotient filter with a start word and values; nil: it has codes.
 func quotientTable(p, b []byte) *qf {
-	if r32(p, 60) != 0 {
+	metadata := r32(p, 60)
+	if metadata != 0 && metadata != 5 { // 5: values are behind all blocks
 		return nil
 	}
 	x := &qf{bits: b, slots: r64(p, 40), width: uint(r32(p, 48))}
-	x.stride = 17 + 8*uint64(x.width) + 8*uint64(r32(p, 56))
+	x.stride = 17 + 8*uint64(x.width)
+	if metadata == 0 {
+		x.stride += 8 * uint64(r32(p, 56))
+	}
 	if r32(p, 52)&1 != 0 {
 		x.stride += 8
 	}

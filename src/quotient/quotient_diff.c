@@ -51,7 +51,7 @@ static struct slot slot_at(const struct qtable *t, uint64_t position) {
   const uint8_t *block = block_at(t, position / 64);
   unsigned i = position % 64;
   bool head = !t->has_heads || (block_heads(t, block) >> i & 1);
-  return (struct slot){slot_remainder(t, block, i, t->width), slot_value(t, block, i), head};
+  return (struct slot){slot_remainder(t, block, i, t->width), slot_value(t, position), head};
 }
 
 static bool slots_alike(struct slot a, struct slot b) {
@@ -62,8 +62,7 @@ static bool slots_alike(struct slot a, struct slot b) {
 
 bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b) {
   return a->slots == b->slots && a->width == b->width && a->value_bits == b->value_bits &&
-         a->has_heads == b->has_heads && a->code == b->code &&
-         (a->code == NO_CODE || a->code == WHOLE_SLOTS);
+         a->has_heads == b->has_heads && a->code == b->code && has_slots_alone(a);
 }
 
 static uint64_t common_slots(const struct qtable *from, struct run a, const struct qtable *to,

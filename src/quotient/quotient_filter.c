@@ -293,7 +293,7 @@ static besom_status quotient_filter_patch(const besom_filter *from, struct bit_r
                                           patch_table *patch, uint8_t *out) {
   const struct qtable *t = &const_quotient_filter(from)->table;
   struct qtable to = *t;
-  if (t->code != NO_CODE && t->code != WHOLE_SLOTS) return BESOM_CORRUPT;
+  if (!has_slots_alone(t)) return BESOM_CORRUPT;
   to.blocks = out;
   to.used = to.further_slots = to.extended = 0;
   besom_status status = patch(t, r, &to);

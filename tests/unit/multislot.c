@@ -477,9 +477,9 @@ static void the_checker_sees_what_is_wrong(void **state) {
   set_slot_remainder(&t, block_at(&t, 0), last, bits, 3);
   fp = besom__fingerprint_read(&t, 4, 4);
   assert_sound(besom__fingerprint_check(&t, &fp));
-  set_slot_value(&t, block_at(&t, 0), last, 1); /* a value in a further slot */
+  set_slot_value(&t, last, 1); /* a value in a further slot */
   assert_non_null(besom__fingerprint_check(&t, &fp));
-  set_slot_value(&t, block_at(&t, 0), last, 0);
+  set_slot_value(&t, last, 0);
   for (unsigned p = (unsigned)fp.position + 1; p <= last; p++)
     set_slot_remainder(&t, block_at(&t, 0), p, 0, 3);
   fp = besom__fingerprint_read(&t, 4, 4); /* only zeros */

@@ -74,7 +74,8 @@ static besom_status aqf_create(besom_filter *f, const besom_config *config) {
     f->kind = f->kind->maplet;
     f->is_set |= o.repeats;
   }
-  return besom__aqf_make(f, config, a->options.published ? WHOLE_SLOTS : NO_CODE);
+  enum table_code code = o.maplet ? VALUES_BEHIND : o.form ? WHOLE_SLOTS : NO_CODE;
+  return besom__aqf_make(f, config, code);
 }
 
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model) {

@@ -100,7 +100,7 @@ void besom__aqf_remove_copy(struct aqf *a, const struct fingerprint *fp);
 
 /* Sets the value of the fingerprint whose head is at the position. */
 static inline void besom__aqf_put_value(struct qtable *t, uint64_t position, uint64_t value) {
-  set_slot_value(t, block_at(t, position / 64), position % 64, value);
+  set_slot_value(t, position, value);
 }
 
 /* Adds a fingerprint to the counters. */

@@ -142,15 +142,17 @@ static bool aqf_load_form(besom_filter *f, uint64_t form) {
   }
   a->options.keep_tombstones = form & AQF_TOMBSTONES;
   a->options.published = form & AQF_PUBLISHED;
-  if (form < AQF_MAPLET) return true;
-  if (form != AQF_MAPLET || !f->kind->maplet || !a->base.table.value_bits) return false;
+  bool maplet = a->base.table.code == VALUES_BEHIND;
+  if (form < AQF_MAPLET) return !maplet;
+  if (form != AQF_MAPLET || !maplet || !f->kind->maplet || !a->base.table.value_bits) return false;
   f->kind = f->kind->maplet;
   return true;
 }
 
 besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
-  bool whole = is_kind(f->kind, &besom__aqf) && besom__saved_code(in) == WHOLE_SLOTS;
-  return besom__aqf_load_coded(f, in, whole ? WHOLE_SLOTS : NO_CODE);
+  uint32_t saved = besom__saved_code(in);
+  bool is_form = is_kind(f->kind, &besom__aqf) && (saved == WHOLE_SLOTS || saved == VALUES_BEHIND);
+  return besom__aqf_load_coded(f, in, is_form ? (enum table_code)saved : NO_CODE);
 }
 
 besom_status besom__aqf_load_coded(besom_filter *f, struct sections_in *in, enum table_code code) {

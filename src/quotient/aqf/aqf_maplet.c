@@ -151,6 +151,7 @@ static besom_status maplet_insert_pair(besom_filter *f, besom_digest d, uint64_t
   struct aqf *a = aqf(f);
   struct qtable *t = &a->base.table;
   bool present = n > 1 || member_slots(a) >= f->capacity;
+  prefetch_values_from(t, address_of(d, t->slots).quotient);
   besom_status status = present ? BESOM_OK : t->ops->insert(t, d, &present);
   if (status != BESOM_OK) return status;
   if (present) return maplet_insert_copies(f, d, n, value); /* equal remainders, or no room */

@@ -226,7 +226,7 @@ struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quot
       .quotient = quotient,
       .position = position,
       .remainder = slot_remainder(t, block, position % 64, t->width),
-      .value = slot_value(t, block, position % 64) & bits_below(own_value_bits(t)),
+      .value = slot_value(t, position) & bits_below(own_value_bits(t)),
       .count = 1,
       .tagged = block_tags(t, block) >> (position % 64) & 1,
       .slots = slots_at(t, position),
@@ -259,7 +259,7 @@ besom_status besom__fingerprint_write(struct qtable *t, const struct fingerprint
   besom_status status = set_slots(t, fp, slots);
   if (status != BESOM_OK) return status;
   uint64_t p = fp->position;
-  set_slot_value(t, block_at(t, p / 64), p % 64, value_with_tag(t, fp));
+  set_slot_value(t, p, value_with_tag(t, fp));
   for (unsigned i = 0; i + 1 < slots; i++) {
     p++;
     set_slot_remainder(t, block_at(t, p / 64), p % 64, further_slot(t, &s, i), t->width);
@@ -307,7 +307,7 @@ const char *besom__fingerprint_check(const struct qtable *t, const struct finger
     return "a fingerprint has the wrong number of slots";
   for (unsigned i = 0; i + 1 < fp->slots; i++) {
     uint64_t p = fp->position + 1 + i;
-    if (slot_value(t, block_at(t, p / 64), p % 64)) return "a further slot has a value";
+    if (slot_value(t, p)) return "a further slot has a value";
     if (slot_remainder(t, block_at(t, p / 64), p % 64, t->width) != further_slot(t, &should, i))
       return "a multislot fingerprint is not well formed";
   }

@@ -2,7 +2,7 @@
 #ifndef BESOM_QUOTIENT_APPENDER_H
 #define BESOM_QUOTIENT_APPENDER_H
 
-#include "quotient/table/quotient_table.h"
+#include "quotient/table/slot_values.h"
 
 /*
  * The state of an appender. Because quotients ascend, each word is built in a register and stored
@@ -78,8 +78,7 @@ ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quo
 
 /* Sets the value of the slot that was appended last. */
 ALWAYS_INLINE void qtable_append_value(struct qtable_appender *a, uint64_t value) {
-  set_slot_value(&a->table, block_at(&a->table, (a->position - 1) / 64), (a->position - 1) % 64,
-                 value);
+  set_slot_value(&a->table, a->position - 1, value);
 }
 
 /* Appends a further slot to the last fingerprint. With a tag, so that it is not 0. */

@@ -68,6 +68,7 @@ ALWAYS_INLINE uint64_t used_slots(const struct qtable *t, const uint8_t *block, 
 /* What an insert of one block will change. Valid while the block stays as it is. */
 struct planned_insert {
   uint8_t *block;
+  uint64_t quotient;
   struct insertion at;
   uint64_t empty, remainder;
   enum inserted result; /* INSERTED: it can be done */
@@ -80,6 +81,7 @@ struct planned_insert {
 ALWAYS_INLINE struct planned_insert plan_insert(const struct qtable *t, struct address a,
                                                 bool unless, unsigned width) {
   struct planned_insert p = {.block = block_at(t, a.quotient / 64),
+                             .quotient = a.quotient,
                              .remainder = remainder_of(a, width)};
   unsigned i = a.quotient % 64;
   p.at = find_insertion(t, p.block, i);
@@ -96,7 +98,8 @@ ALWAYS_INLINE struct planned_insert plan_insert(const struct qtable *t, struct a
 ALWAYS_INLINE void do_insert(const struct qtable *t, struct planned_insert p, unsigned width) {
   uint64_t position = lowest_bit(p.at.from), moved = p.empty - position;
   push_remainder_in_block(t, p.block, position, p.empty, p.remainder, width);
-  push_value(t, p.block, position, moved, 0);
+  if (t->value_bits)
+    push_values(t, p.quotient / 64, trailing_zeros(position), trailing_zeros(p.empty), 0);
   push_bit(p.block + t->heads_at, moved, position);
   /* If the run has slots, the last one's bit is carried over to the new one. */
   set_block_word(t, p.block, WORD_END,

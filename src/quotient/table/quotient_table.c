@@ -1,6 +1,7 @@
 /* Geometry and the checker of the quotient table. The fast operations are in table_ops.c. */
 #include "quotient/table/quotient_table.h"
 
+#include "quotient/table/slot_values.h"
 #include "quotient/table/walk.h"
 
 /* ------------------------------------------------------------------ geometry */
@@ -25,7 +26,17 @@ static uint8_t words_at(const struct qtable_shape *shape) {
 }
 
 static uint32_t stride_of(const struct qtable_shape *shape) {
-  return words_at(shape) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width + 8 * shape->value_bits;
+  unsigned inside = shape->code == VALUES_BEHIND ? 0 : shape->value_bits;
+  return words_at(shape) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width + 8 * inside;
+}
+
+/* Of tables with VALUES_BEHIND: where the values are, and their bytes (slot_values.h). */
+static uint64_t values_behind_at(const struct qtable_shape *shape) {
+  return (besom__qtable_room(shape->slots) / 64 * stride_of(shape) + 63) / 64 * 64;
+}
+
+static uint64_t values_behind_bytes(uint64_t room, unsigned value_bits) {
+  return room / 8 * value_bits;
 }
 
 uint64_t besom__qtable_bytes(const struct qtable_shape *shape) {
@@ -35,6 +46,8 @@ uint64_t besom__qtable_bytes(const struct qtable_shape *shape) {
   unsigned tag = shape->code == TAGS;
   if (shape->value_bits < tag || shape->value_bits > 32 + tag) return 0;
   uint64_t room = besom__qtable_room(shape->slots);
+  if (shape->code == VALUES_BEHIND)
+    return values_behind_at(shape) + values_behind_bytes(room, shape->value_bits);
   return room / 64 * stride_of(shape) + (shape->code == CODE_AND_BYTES ? room : 0);
 }
 
@@ -105,6 +118,7 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
                         void *blocks) {
   uint8_t remainders_at = words_at(shape) + 16;
   uint16_t heads_at = (uint16_t)(remainders_at + 8 * shape->width);
+  bool behind = shape->code == VALUES_BEHIND;
   *t = (struct qtable){
       .blocks = blocks,
       .slots = shape->slots,
@@ -115,14 +129,17 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
       .words_at = words_at(shape),
       .remainders_at = remainders_at,
       .heads_at = heads_at,
-      .values_at = (uint16_t)(heads_at + (shape->heads ? 8 : 0)),
       .value_bits = (uint8_t)shape->value_bits,
       .has_heads = shape->heads,
+      .value_stride = behind ? 8 * shape->value_bits : stride_of(shape),
+      .values_at = behind ? values_behind_at(shape) : (uint64_t)heads_at + (shape->heads ? 8 : 0),
       .code = shape->code,
   };
 }
 
 size_t besom__qtable_size(const struct qtable *t) {
+  if (t->code == VALUES_BEHIND)
+    return (size_t)(t->values_at + values_behind_bytes(t->room, t->value_bits));
   return (size_t)(t->room / 64 * t->stride + (t->code == CODE_AND_BYTES ? t->room : 0));
 }
 
@@ -140,30 +157,25 @@ struct checking {
   uint64_t used, further;
 };
 
-static uint64_t nonzero_values(const struct qtable *t, const uint8_t *block) {
-  uint64_t any = 0;
-  for (unsigned j = 0; j < t->value_bits; j++) any |= load64_shared(block + t->values_at + 8 * j);
-  return any;
-}
-
-static const char *check_slots_of_block(const struct checking *c, const uint8_t *block) {
+static const char *check_slots_of_block(const struct checking *c, uint64_t b) {
   const struct qtable *t = c->t;
+  const uint8_t *block = block_at(t, b);
   uint64_t zero = slots_equal(t, block, 0, t->width);
   uint64_t heads = t->has_heads ? block_heads(t, block) : ~c->empty;
   if (block_word(t, block, WORD_END) & c->empty) return "an empty slot has its run-end bit set";
   if (heads & c->empty) return "an empty slot has its head bit set";
   if (~zero & c->empty) return "an empty slot has a remainder";
-  if (nonzero_values(t, block) & c->empty) return "an empty slot has a value";
+  if (has_value_in(t, b, c->empty)) return "an empty slot has a value";
   if (c->starts & ~heads) return "a run does not begin with a head";
   if (t->code == WHOLE_SLOTS) return NULL;
   return zero & ~heads & ~c->empty ? "a run has an empty slot" : NULL;
 }
 
 static __attribute__((noinline)) void leave_block(struct checking *c) {
-  const uint8_t *block = block_at(c->t, c->position / 64 - 1);
-  if (!c->wrong) c->wrong = check_slots_of_block(c, block);
+  uint64_t b = c->position / 64 - 1;
+  if (!c->wrong) c->wrong = check_slots_of_block(c, b);
   c->used += 64 - popcount(c->empty);
-  if (c->t->has_heads) c->further += popcount(~c->empty & ~block_heads(c->t, block));
+  if (c->t->has_heads) c->further += popcount(~c->empty & ~block_heads(c->t, block_at(c->t, b)));
   c->empty = c->starts = 0;
 }
 

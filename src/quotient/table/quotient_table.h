@@ -17,6 +17,8 @@
  *   [head      bit i: slot i begins a fingerprint]
  *   [values    value_bits words: bit i of the j-th is the j-th bit of slot i's value]
  *
+ * The values of a maplet are behind all blocks (slot_values.h).
+ *
  * With the head word a fingerprint may take several slots: a slot of a run that is no head is a
  * further slot of the fingerprint before it. Its content begins with a tag and is never 0. So a
  * slot is empty if head, end and content are 0, and the next empty slot is a count of trailing
@@ -44,7 +46,7 @@
 #include "core/cpu.h"
 
 #define BLOCK_SLOTS 64
-#define VALUES_BATCH 64
+#define VALUES_BATCH 256
 #define OFFSET_SATURATED 255
 
 /* MAYBE and ELSEWHERE: see struct qtable_ops. */
@@ -69,8 +71,9 @@ struct block_run {
  * uppermost bit of its value, which moves with it. A tagged fingerprint is no member's.
  * WHOLE_SLOTS: nothing, but the bits of further slots are all payload, without a tag at the top.
  * Every fingerprint of several slots counts as extended, so that queries always read the head word.
+ * VALUES_BEHIND: the values, packed, from the next multiple of 64 bytes after all blocks on.
  */
-enum table_code { NO_CODE, CODE, CODE_AND_BYTES, TAGS, WHOLE_SLOTS };
+enum table_code { NO_CODE, CODE, CODE_AND_BYTES, TAGS, WHOLE_SLOTS, VALUES_BEHIND };
 
 struct qtable_ops;
 struct qtable_appender;  /* appender.h */
@@ -91,9 +94,10 @@ struct qtable {
   uint8_t words_at;      /* offset of the occupied word in a block: 1, or 8 after a code */
   uint8_t remainders_at; /* offset of the planes */
   uint16_t heads_at;     /* offset of the head word, if there is one */
-  uint16_t values_at;    /* offset of the planes of the values */
   uint8_t value_bits;    /* 0 to 32, plus 1 for the tag */
   bool has_heads;
+  uint32_t value_stride; /* from the values of one block to those of the next */
+  uint64_t values_at;    /* offset from `blocks` of the values of the first block */
   enum table_code code;
 };
 
@@ -261,7 +265,7 @@ uint64_t besom__further_slots(const struct qtable *t, uint64_t block);
  * counters are 0. With whole slots they would be the same, but hot calls know slots with tags only.
  */
 static inline bool has_constant_offsets(const struct qtable *t) {
-  return t->code == NO_CODE || t->code == TAGS;
+  return t->code == NO_CODE || t->code == TAGS || t->code == VALUES_BEHIND;
 }
 
 ALWAYS_INLINE struct qtable with_constant_offsets(const struct qtable *t, unsigned width) {
@@ -380,23 +384,13 @@ ALWAYS_INLINE uint32_t slots_equal_32(const struct qtable *t, const uint8_t *blo
   return equal;
 }
 
-ALWAYS_INLINE uint64_t slot_value(const struct qtable *t, const uint8_t *block, unsigned i) {
-  uint64_t value = 0;
-  for (unsigned j = 0; j < t->value_bits; j++)
-    value |= (load64_shared(block + t->values_at + 8 * j) >> i & 1) << j;
-  return value;
-}
-
-ALWAYS_INLINE void set_slot_value(const struct qtable *t, uint8_t *block, unsigned i,
-                                  uint64_t value) {
-  for (unsigned j = 0; j < t->value_bits; j++) {
-    uint8_t *plane = block + t->values_at + 8 * j;
-    store64_shared(plane, (load64_shared(plane) & ~(UINT64_C(1) << i)) | (value >> j & 1) << i);
-  }
-}
-
 static inline bool has_tags(const struct qtable *t) {
   return t->code == TAGS;
+}
+
+/* Whether slots and their values are all that the table holds. */
+static inline bool has_slots_alone(const struct qtable *t) {
+  return t->code == NO_CODE || t->code == WHOLE_SLOTS || t->code == VALUES_BEHIND;
 }
 
 /* The bits of a value that belong to the user. */
@@ -404,7 +398,7 @@ static inline unsigned own_value_bits(const struct qtable *t) {
   return t->value_bits - has_tags(t);
 }
 
-/* Bit i: slot i begins a tagged fingerprint. */
+/* Bit i: slot i begins a tagged fingerprint. A tag is inside of the block. */
 static inline uint64_t block_tags(const struct qtable *t, const uint8_t *block) {
   return has_tags(t) ? load64_shared(block + t->values_at + 8 * own_value_bits(t)) : 0;
 }

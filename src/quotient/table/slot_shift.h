@@ -9,6 +9,7 @@
 #ifndef BESOM_QUOTIENT_SLOT_SHIFT_H
 #define BESOM_QUOTIENT_SLOT_SHIFT_H
 
+#include "quotient/table/slot_values.h"
 #include "quotient/table/walk.h"
 
 /* The content of a slot. */
@@ -35,9 +36,13 @@ ALWAYS_INLINE void push_planes(uint8_t *planes, unsigned words, uint64_t lo, uin
   for (unsigned j = 0; j < words; j++) push_bit(planes + 8 * j, moved, (0 - (in >> j & 1)) & lo);
 }
 
-ALWAYS_INLINE void push_value(const struct qtable *t, uint8_t *block, uint64_t lo, uint64_t moved,
-                              uint64_t in) {
-  push_planes(block + t->values_at, t->value_bits, lo, moved, in);
+/* The values of a block: `in` becomes that of slot lo, those from lo to before hi move up. */
+ALWAYS_INLINE void push_values(const struct qtable *t, uint64_t block, unsigned lo, unsigned hi,
+                               uint64_t in) {
+  if (has_packed_values(t))
+    push_packed_values(t, block, lo, hi, in);
+  else
+    push_planes(block_values(t, block), t->value_bits, UINT64_C(1) << lo, bits_between(lo, hi), in);
 }
 
 /* Bytes lo .. hi-1 of a row move up by one, and `in` becomes byte lo. */
@@ -80,11 +85,12 @@ ALWAYS_INLINE void push_remainder_in_block(const struct qtable *t, uint8_t *bloc
 }
 
 /*
- * Slots lo .. hi-1 of a block move up by one, and `in` becomes slot lo. Slot hi is empty, or is 63.
+ * Slots lo .. hi-1 of block b move up by one, and `in` becomes slot lo. Slot hi is empty, or is 63.
  * Returns the old slot hi.
  */
-ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsigned lo,
-                                    unsigned hi, struct slot in, unsigned width) {
+ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint64_t b, unsigned lo, unsigned hi,
+                                    struct slot in, unsigned width) {
+  uint8_t *block = block_at(t, b);
   uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8);
   uint8_t *ends = block + t->words_at + 8 * WORD_END;
   uint64_t low = UINT64_C(1) << lo, moved = bits_between(lo, hi);
@@ -99,8 +105,8 @@ ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsi
   for (unsigned j = 0; j < width / 8; j++)
     push_byte(bytes + 64 * j, lo, hi, (uint8_t)(in.remainder >> (8 * j)));
   if (UNLIKELY(t->value_bits)) {
-    out.value = slot_value(t, block, hi);
-    push_value(t, block, low, moved, in.value);
+    out.value = slot_value(t, 64 * b + hi);
+    push_values(t, b, lo, hi, in.value);
   }
   return out;
 }
@@ -121,14 +127,13 @@ ALWAYS_INLINE void raise_offset(uint8_t *block) {
  */
 ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t empty,
                             struct slot in, unsigned width) {
-  uint8_t *block = block_at(t, position / 64);
   unsigned lo = position % 64;
-  for (uint64_t b = position / 64; b < empty / 64; b++, lo = 0, block += t->stride) {
-    in = push_slot(t, block, lo, 63, in, width);
-    if (b > quotient / 64) raise_offset(block);
+  for (uint64_t b = position / 64; b < empty / 64; b++, lo = 0) {
+    in = push_slot(t, b, lo, 63, in, width);
+    if (b > quotient / 64) raise_offset(block_at(t, b));
   }
-  push_slot(t, block, lo, empty % 64, in, width);
-  if (empty / 64 > quotient / 64) raise_offset(block);
+  push_slot(t, empty / 64, lo, empty % 64, in, width);
+  if (empty / 64 > quotient / 64) raise_offset(block_at(t, empty / 64));
   for (uint64_t b = quotient / 64 + 1; b < position / 64; b++) raise_offset(block_at(t, b));
   t->used++;
 }
@@ -178,7 +183,15 @@ ALWAYS_INLINE void pull_slots(const struct qtable *t, uint8_t *block, uint64_t m
   for (unsigned j = 0; j < width / 8; j++, row += 64)
     pull_byte(row, lo, hi, more ? load8_shared(row + t->stride) : 0, spare);
   if (t->has_heads) pull_words(t, block, t->heads_at, 1, moved, more);
-  if (UNLIKELY(t->value_bits)) pull_words(t, block, t->values_at, t->value_bits, moved, more);
+}
+
+/* The same for their values. */
+static inline void pull_values(const struct qtable *t, uint64_t b, uint64_t moved, bool more) {
+  unsigned lo = trailing_zeros(moved), hi = more ? 63 : 63 - leading_zeros(moved);
+  if (has_packed_values(t))
+    pull_packed_values(t, b, lo, hi, more ? slot_value(t, 64 * b + 64) : 0);
+  else
+    pull_words(t, block_values(t, b), 0, t->value_bits, moved, more);
 }
 
 /*
@@ -236,9 +249,13 @@ ALWAYS_INLINE void pull_cluster(const struct qtable *t, uint64_t quotient, uint6
                                 uint64_t last, unsigned width) {
   uint8_t *block = block_at(t, position / 64);
   uint64_t first = bits_from(position % 64);
-  for (uint64_t b = position / 64; b < last / 64; b++, first = ~UINT64_C(0), block += t->stride)
+  for (uint64_t b = position / 64; b < last / 64; b++, first = ~UINT64_C(0), block += t->stride) {
     pull_slots(t, block, first, true, true, width);
-  pull_slots(t, block, first & bits_between(0, last % 64), false, first & 1, width);
+    if (UNLIKELY(t->value_bits)) pull_values(t, b, first, true);
+  }
+  uint64_t moved = first & bits_between(0, last % 64);
+  pull_slots(t, block, moved, false, first & 1, width);
+  if (UNLIKELY(t->value_bits)) pull_values(t, last / 64, moved, false);
   lower_offsets(t, quotient, last);
 }
 

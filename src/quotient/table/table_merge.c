@@ -7,6 +7,7 @@
 
 #include "quotient/table/table_merge.h"
 
+#include "quotient/table/slot_values.h"
 #include "quotient/table/walk.h"
 
 /* The runs of a block's quotients: first position and number of slots, 0 if there is no run. */
@@ -52,7 +53,7 @@ static void table_merge_copy_slots(const struct qtable *t, uint64_t from, uint64
     uint8_t *block = block_at(into, to / 64);
     set_slot_remainder(into, block, to % 64, slot_remainder(t, source, from % 64, t->width),
                        t->width);
-    set_slot_value(into, block, to % 64, slot_value(t, source, from % 64));
+    set_slot_value(into, to, slot_value(t, from));
     if (t->has_heads)
       table_merge_set_bits(block + t->heads_at, (block_heads(t, source) >> (from % 64) & 1)
                                                     << (to % 64));

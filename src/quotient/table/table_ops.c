@@ -290,51 +290,25 @@ static void contains_flagged_many(const struct qtable *t, const besom_digest *d,
 
 /* ------------------------------------------------------------------ values of a batch */
 
-/* The value of slot i: 8 planes at once, where that is possible. */
-ALWAYS_INLINE uint64_t slot_value_fast(const struct qtable *t, const uint8_t *block, unsigned i) {
-#ifdef __AVX512BW__
-  const uint8_t *planes = block + t->values_at;
-  uint64_t value = 0;
-  for (unsigned j = 0; j < t->value_bits; j += 8) {
-    unsigned left = t->value_bits - j;
-    __m512i words =
-        _mm512_maskz_loadu_epi64((__mmask8)bits_below(left < 8 ? left : 8), planes + 8 * j);
-    value |= (uint64_t)_mm512_test_epi64_mask(words, _mm512_set1_epi64((int64_t)(UINT64_C(1) << i)))
-             << j;
-  }
-  return value;
-#elif defined(__AVX2__)
-  const uint8_t *planes = block + t->values_at;
-  uint64_t value = 0;
-  unsigned j = 0;
-  for (; j + 4 <= t->value_bits; j += 4) {
-    __m256i words = _mm256_loadu_si256((const __m256i *)(planes + 8 * j));
-    __m256i bits = _mm256_sll_epi64(words, _mm_cvtsi32_si128((int)(63 - i)));
-    value |= (uint64_t)(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(bits)) << j;
-  }
-  for (; j < t->value_bits; j++) value |= (load64_shared(planes + 8 * j) >> i & 1) << j;
-  return value;
-#else
-  return slot_value(t, block, i);
-#endif
-}
-
 /* The slots of a key's run that have its remainder. */
 struct equal_slots {
-  const uint8_t *block;
-  uint64_t slots;
+  uint64_t block, slots;
   enum answer answer; /* YES: there is one, and it can be read at once */
 };
 
+ALWAYS_INLINE uint64_t first_equal(const struct equal_slots *found) {
+  return 64 * found->block + trailing_zeros(found->slots);
+}
+
 /* For runs that leave their block: all slots, if equal ones are in two blocks. */
 static __attribute__((noinline)) uint64_t equal_far(const struct qtable *t, struct target at,
-                                                    const uint8_t **block) {
+                                                    uint64_t *block) {
   struct run run = besom__find_run(t, at.quotient);
   uint64_t slots = 0;
   for (uint64_t b = run.start / 64; 64 * b < run.end; b++) {
     uint64_t here = matches_in_block(t, b, run.start, run.end, at.remainder, WIDTH(t));
     if (!here) continue;
-    *block = block_at(t, b);
+    *block = b;
     slots = slots ? ~UINT64_C(0) : here;
   }
   return slots;
@@ -344,7 +318,7 @@ static __attribute__((noinline)) uint64_t equal_far(const struct qtable *t, stru
 ALWAYS_INLINE struct equal_slots equal_prefetched(const struct qtable *t, struct target at,
                                                   unsigned width) {
   struct prefetched_run run = run_prefetched(t, at);
-  struct equal_slots found = {.block = at.block};
+  struct equal_slots found = {.block = at.quotient / 64};
   if (UNLIKELY(run.slots >> BATCH_SLOTS))
     found.slots = equal_far(t, at, &found.block);
   else
@@ -353,25 +327,27 @@ ALWAYS_INLINE struct equal_slots equal_prefetched(const struct qtable *t, struct
   bool further = t->further_slots && is_like_further(at.remainder, width);
   bool one = !(found.slots & (found.slots - 1)) & !further & !t->extended & !has_tags(t);
   found.answer = !found.slots ? ANSWER_NO : one ? ANSWER_YES : ANSWER_MAYBE;
-  if (found.answer == ANSWER_NO) return found;
-  const uint8_t *value = found.block + t->values_at, *end = value + 8 * t->value_bits - 1;
-  for (; value < end; value += 64) __builtin_prefetch(value);
-  __builtin_prefetch(end);
+  unsigned shift;
+  if (found.answer != ANSWER_NO) __builtin_prefetch(packed_word(t, first_equal(&found), &shift));
   return found;
 }
 
 static void values_many(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *values,
                         uint8_t *answers) {
   unsigned width = WIDTH(t);
-  struct target ahead[VALUES_BATCH];
-  struct equal_slots found[VALUES_BATCH];
-  for (size_t i = 0; i < n; i++) ahead[i] = target_prefetched(t, d[i], false, width);
-  for (size_t i = 0; i < n; i++) found[i] = equal_prefetched(t, ahead[i], width);
+  struct target ahead[FETCH_AHEAD];
+  uint64_t found[VALUES_BATCH];
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++)
+    ahead[i] = target_prefetched(t, d[i], false, width);
   for (size_t i = 0; i < n; i++) {
-    answers[i] = (uint8_t)found[i].answer;
-    if (found[i].answer == ANSWER_YES)
-      values[i] = slot_value_fast(t, found[i].block, trailing_zeros(found[i].slots));
+    struct target *next = &ahead[i % FETCH_AHEAD], at = *next;
+    if (i + FETCH_AHEAD < n) *next = target_prefetched(t, d[i + FETCH_AHEAD], false, width);
+    struct equal_slots equal = equal_prefetched(t, at, width);
+    answers[i] = (uint8_t)equal.answer;
+    found[i] = first_equal(&equal);
   }
+  for (size_t i = 0; i < n; i++)
+    if (answers[i] == ANSWER_YES) values[i] = slot_value(t, found[i]);
 }
 
 #endif
