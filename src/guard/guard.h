@@ -59,11 +59,6 @@ static inline bool in_transaction(const besom_guard *g) {
   return g->tx == TX_SINGLE || g->tx == TX_GROUP || g->tx == TX_BATCH;
 }
 
-/* False in a child of fork: it must not use the guard. */
-static inline bool in_own_process(const besom_guard *g) {
-  return is_own_process(&g->process);
-}
-
 /* The current epoch is committed. */
 static inline void set_first_epoch(besom_guard *g) {
   __atomic_store_n(&g->first_epoch, g->current.number, __ATOMIC_RELAXED);

@@ -120,7 +120,7 @@ static void guard_stats_collect(const besom_guard *g, besom_guard_statistics *st
 besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,
                                      size_t size) {
   if (!g || !stats) return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   besom_guard_statistics all;
   guard_stats_collect(g, &all);
   besom_copy_struct(stats, size, &all, sizeof all);
@@ -146,7 +146,7 @@ static void insert_by_count(besom_offender *sorted, size_t n, const besom_offend
 besom_status besom_guard_offenders_sized(const besom_guard *g, besom_offender *out, size_t stride,
                                          size_t cap, size_t *n) {
   if (!g || !n || (!out && cap)) return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   besom_offender sorted[OFFENDERS + 1];
   size_t found = 0;
   lock_queue(g);

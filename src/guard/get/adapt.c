@@ -74,25 +74,22 @@ void besom__guard_check_reserve(besom_guard *g, const besom_filter *f) {
   if (used >= g->rekey_at) g->rekey_wanted = true;
 }
 
-/* Whether an adaptation failed because the reserve is used up. Both statuses say so. */
-static bool is_reserve_full(besom_status status) {
-  return status == BESOM_RESERVE_FULL || status == BESOM_FULL;
-}
-
 /* IS_MEMBER: two keys have one digest, which no filter can tell apart. NOT_FOUND: the fingerprint
-   was relocated while the filter adapted to an earlier match. Neither is an error. */
+   was relocated while the filter adapted to an earlier match. Neither is an error. RESERVE_FULL and
+   FULL both say that the reserve is used up. */
 static besom_status adapt_false_matches(struct lookup *l) {
   besom_guard *g = l->guard;
   for (size_t i = 0; i < l->false_matches; i++) {
     besom_filter *f = l->epoch->filter;
     besom_status status = f->kind->store->adapt_at(f, l->digest, l->matches[i], l->stored[i]);
+    bool full = status == BESOM_RESERVE_FULL || status == BESOM_FULL;
     if (status == BESOM_OK)
       count(g, &g->stats.adapted, 1);
-    else if (is_reserve_full(status))
+    else if (full)
       count(g, &g->stats.adapt_full, 1);
     else if (status != BESOM_IS_MEMBER && status != BESOM_NOT_FOUND)
       return status;
-    if (is_reserve_full(status) && g->rekey_at <= 1) g->rekey_wanted = true;
+    if (full && g->rekey_at <= 1) g->rekey_wanted = true;
   }
   if (l->false_matches) besom__guard_check_reserve(g, l->epoch->filter);
   return BESOM_OK;
@@ -151,6 +148,7 @@ static besom_status adapt_queued(besom_guard *g, const struct false_positive *fp
       g->next.filter && fp->epoch == g->next.number ? &g->next : &g->current;
   struct lookup l;
   if (epoch->number != fp->epoch) return BESOM_OK; /* the digest is by a hash that is gone */
+  if (!epoch->filter->queries->contains_digest(epoch->filter, fp->digest)) return BESOM_OK;
   besom__lookup_begin(&l, g, epoch, fp->digest, NULL);
   besom_status status = besom__lookup_lists(&l, &g->stats.filter_reads);
   if (status == BESOM_OK && !l.found && l.false_matches) status = adapt_filter(&l);

@@ -28,7 +28,7 @@ static besom_status open_cursor(besom_guard *g, besom_bytes from, besom_bytes to
 besom_status besom_guard_iterate(besom_guard *g, besom_bytes from, besom_bytes to,
                                  besom_iterator **out) {
   if (!g || !out) return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   besom_status status = g->locks ? BESOM_OK : besom__guard_flush(g);
   if (status != BESOM_OK) return status;
   besom_iterator *it = besom__allocate(&g->allocator, sizeof *it);
@@ -49,7 +49,7 @@ besom_status besom_guard_iterate(besom_guard *g, besom_bytes from, besom_bytes t
 besom_status besom_iterator_next(besom_iterator *it, besom_bytes *key, besom_bytes *value) {
   besom_record record;
   if (!it || !key) return BESOM_INVALID;
-  if (!in_own_process(it->guard)) return BESOM_LOCKED;
+  if (!is_own_process(&it->guard->process)) return BESOM_LOCKED;
   besom_status status = it->cursor->next(it->cursor, &record);
   if (status != BESOM_OK) return status;
   *key = record.key;
@@ -58,7 +58,7 @@ besom_status besom_iterator_next(besom_iterator *it, besom_bytes *key, besom_byt
 }
 
 void besom_iterator_close(besom_iterator *it) {
-  if (!it || !in_own_process(it->guard)) return;
+  if (!it || !is_own_process(&it->guard->process)) return;
   besom_guard *g = it->guard;
   it->cursor->close(it->cursor);
   besom__release(&g->allocator, it, sizeof *it);

@@ -24,15 +24,24 @@ static uint64_t many_matches_bytes(const struct lookup *l) {
   return (uint64_t)l->n * (sizeof *l->matches + sizeof *l->stored);
 }
 
+void besom__lookup_begin(struct lookup *l, besom_guard *g, const struct epoch *epoch,
+                         besom_digest digest, const besom_bytes *key) {
+  l->guard = g;
+  l->key = key;
+  l->epoch = epoch;
+  l->digest = digest;
+  l->value = NULL;
+  l->matched = false;
+  l->matches = l->few_matches;
+  l->n = 0;
+  l->stored = l->few_stored;
+  l->false_matches = 0;
+  l->found = false;
+}
+
 void besom__lookup_end(struct lookup *l) {
   if (l->stored != l->few_stored)
     besom__release(&l->guard->allocator, l->stored, many_matches_bytes(l));
-}
-
-void besom__lookup_begin(struct lookup *l, besom_guard *g, const struct epoch *epoch,
-                         besom_digest digest, const besom_bytes *key) {
-  lookup_known(l, g, epoch, digest, key);
-  l->maybe = epoch->filter->queries->contains_digest(epoch->filter, digest);
 }
 
 static besom_status find_many_matches(struct lookup *l) {
@@ -108,7 +117,6 @@ static besom_status read_matched_buckets(struct lookup *l, uint64_t *reads) {
 
 besom_status besom__lookup_lists(struct lookup *l, uint64_t *reads) {
   const besom_filter *f = l->epoch->filter;
-  if (!l->maybe) return BESOM_OK;
   if (!f->kind->store->bucket_of) return read_matched_buckets(l, reads);
   l->next = l->end = 0;
   return read_bucket(l, f->kind->store->bucket_of(f, l->digest), reads);
@@ -122,7 +130,6 @@ static besom_status copy_value(void *ctx, const besom_record *record) {
 
 besom_status besom__lookup_key(struct lookup *l, uint64_t *reads) {
   besom_store *store = l->guard->store;
-  if (!l->maybe) return BESOM_OK;
   if (l->guard->layout == BESOM_LAYOUT_MERGED) return besom__lookup_lists(l, reads);
   count(l->guard, reads, 1);
   besom_status status = store->ops->table_get(store, BESOM_TABLE_KEYS, *l->key, copy_value, l);
@@ -189,7 +196,7 @@ besom_status besom__lookup_get(besom_guard *g, const besom_bytes *key, const str
                                besom_digest digest, besom_bytes *value) {
   struct lookup l;
   if (UNLIKELY(denies_some(g)) && is_denied(g, key, epoch, digest)) return deny(g);
-  lookup_known(&l, g, epoch, digest, key);
+  besom__lookup_begin(&l, g, epoch, digest, key);
   l.value = value;
   count(g, &g->stats.queries, 1);
   besom_status status = besom__lookup_key(&l, &g->stats.store_reads);
@@ -244,7 +251,7 @@ static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *val
 static __attribute__((noinline)) besom_status get_any(besom_guard *g, const void *key, size_t len,
                                                       besom_bytes *value) {
   if (!is_key(g, key, len)) return BESOM_INVALID;
-  return in_own_process(g) ? get(g, &(besom_bytes){key, len}, value) : BESOM_LOCKED;
+  return is_own_process(&g->process) ? get(g, &(besom_bytes){key, len}, value) : BESOM_LOCKED;
 }
 
 static __attribute__((noinline)) besom_status get_present(besom_guard *g, const void *key,

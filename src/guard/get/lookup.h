@@ -4,15 +4,14 @@
 
 #include "guard/guard.h"
 
-/* A lookup: the answer of the filter, then the records of the bucket, and the matches of the filter
-   if a record there has another key. */
+/* A lookup: the records of the bucket, and the matches of the filter if a record there has another
+   key. */
 struct lookup {
   besom_guard *guard;
   const besom_bytes *key;
   const struct epoch *epoch; /* the only one that can hold the key */
   besom_digest digest;
   besom_bytes *value; /* receives a copy of the value; NULL if it is not wanted */
-  bool maybe;         /* the filter answered yes */
 
   bool matched;         /* the matches are known */
   besom_match *matches; /* n of them, ordered by bucket and rank */
@@ -32,35 +31,17 @@ struct lookup {
 const struct epoch *besom__guard_epoch_of(const besom_guard *g, const besom_bytes *key,
                                           besom_digest *digest);
 
-/* A lookup of a key that the filter answered yes for. NULL: only its digest is known. */
-static inline void lookup_known(struct lookup *l, besom_guard *g, const struct epoch *epoch,
-                                besom_digest digest, const besom_bytes *key) {
-  l->guard = g;
-  l->key = key;
-  l->epoch = epoch;
-  l->digest = digest;
-  l->value = NULL;
-  l->maybe = true;
-  l->matched = false;
-  l->matches = l->few_matches;
-  l->n = 0;
-  l->stored = l->few_stored;
-  l->false_matches = 0;
-  l->found = false;
-}
-
-/* The same for a key that the filter was not asked for yet. end frees what either has allocated. */
+/* A lookup of a key that the filter answered yes for. NULL: only its digest is known. end frees
+   what it has allocated. */
 void besom__lookup_begin(struct lookup *l, besom_guard *g, const struct epoch *epoch,
                          besom_digest digest, const besom_bytes *key);
 void besom__lookup_end(struct lookup *l);
 
 /* Reads the bucket lists of the matches once, sets found and, unless found, false_matches, and
-   counts the reads. Reads nothing if the filter answered no. Errors: NO_MEMORY, those of the
-   store. */
+   counts the reads. Errors: NO_MEMORY, those of the store. */
 besom_status besom__lookup_lists(struct lookup *l, uint64_t *reads);
 
-/* Sets found. Merged: reads the bucket list. Split: reads the table KEYS. Reads nothing if the
-   filter answered no. */
+/* Sets found. Merged: reads the bucket list. Split: reads the table KEYS. */
 besom_status besom__lookup_key(struct lookup *l, uint64_t *reads);
 
 /* get of a key that the filter answered yes for: asks the store, adapts, counts. The read lock is

@@ -176,7 +176,7 @@ besom_status besom_guard_get_many(besom_guard *g, const besom_bytes *keys, size_
                                   besom_bytes *values, uint64_t *found) {
   if (values) memset(values, 0, n * sizeof *values);
   if (!are_keys(g, keys, n)) return BESOM_INVALID;
-  besom_status status = in_own_process(g) ? BESOM_OK : BESOM_LOCKED;
+  besom_status status = is_own_process(&g->process) ? BESOM_OK : BESOM_LOCKED;
   struct chunk c;
   for (size_t i = 0; i < n && status == BESOM_OK; i += CHUNK) {
     c.keys = keys + i;
@@ -231,7 +231,7 @@ besom_status besom_guard_put_many(besom_guard *g, const besom_bytes *keys,
                                   const besom_bytes *values, size_t n, unsigned flags) {
   if (!are_keys(g, keys, n) || !are_values(values, n) || flags & ~BESOM_PUT_NEW)
     return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   if (!n) return BESOM_OK;
   if (!g->transactional || besom__has_batch(g)) return put_chunks(g, keys, values, n, flags);
   besom_status status = besom_guard_begin(g);

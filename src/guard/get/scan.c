@@ -92,7 +92,7 @@ static besom_status guard_scan_scan(besom_guard *g, besom_bytes from, besom_byte
 besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to,
                               besom_guard_visit visit, void *ctx) {
   if (!g || !visit) return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   if (g->layout == BESOM_LAYOUT_MERGED && (from.data || to.data)) return BESOM_UNSUPPORTED;
   struct scan s = {.visit = visit, .ctx = ctx};
   if (g->read_only) return scan_snapshot(g, from, to, &s);

@@ -29,8 +29,10 @@ static uint8_t *new_block(besom_guard *g, size_t len) {
   if (len > SIZE_MAX - HEAD_BYTES - BLOCK_UNIT) return NULL;
   uint64_t size = (len + HEAD_BYTES + BLOCK_UNIT - 1) / BLOCK_UNIT * BLOCK_UNIT;
   void *block = size <= MAX_SPARE ? exchange_spare(g, NULL) : NULL;
-  if (block && value_copy_size_of(block) >= size) return block;
-  free_block(g, block);
+  if (block) {
+    if (value_copy_size_of(block) >= size) return block;
+    free_block(g, block);
+  }
   block = besom__allocate(&g->allocator, size);
   if (block) memcpy(block, &size, sizeof size);
   return block;

@@ -239,7 +239,8 @@ static besom_status sync_and_checkpoint(besom_guard *g) {
 
 besom_status besom_guard_close(besom_guard *g) {
   if (!g) return BESOM_OK;
-  if (!in_own_process(g)) return BESOM_LOCKED; /* what is left in memory may be half changed */
+  /* What is left in memory may be half changed. */
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   if (__atomic_load_n(&g->iterators, __ATOMIC_ACQUIRE)) return BESOM_BUSY;
   besom_store *store = g->store;
   besom__background_stop(g->background);
@@ -250,5 +251,5 @@ besom_status besom_guard_close(besom_guard *g) {
 }
 
 const besom_filter *besom_guard_filter(const besom_guard *g) {
-  return g && in_own_process(g) ? g->current.filter : NULL;
+  return g && is_own_process(&g->process) ? g->current.filter : NULL;
 }

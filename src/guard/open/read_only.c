@@ -184,7 +184,7 @@ static besom_status is_up_to_date(besom_guard *g, bool *yes) {
 besom_status besom_guard_refresh(besom_guard *g) {
   bool yes;
   if (!g) return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   if (!g->read_only) return BESOM_OK;
   besom_status status = is_up_to_date(g, &yes);
   if (status != BESOM_OK || !yes) return status == BESOM_OK ? replace_filters(g, true) : status;

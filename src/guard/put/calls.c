@@ -47,7 +47,7 @@ static besom_status let_waiters_go_first(besom_guard *g) {
 
 /* Errors: LOCKED (a child of fork), READ_ONLY. */
 static besom_status may_change(const besom_guard *g) {
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   return g->read_only ? BESOM_READ_ONLY : BESOM_OK;
 }
 
@@ -82,7 +82,7 @@ static besom_status enter_alone(besom_guard *g) {
 
 /* For calls that end a batch. INVALID: this thread has none. */
 static besom_status enter_batch(besom_guard *g) {
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   lock_writer(g);
   bool own = in_batch(g) && !batch_of_another(g);
   if (!own) unlock_writer(g);
@@ -190,7 +190,7 @@ besom_status besom_guard_sync(besom_guard *g) {
 /* Counts as an iterator meanwhile: sync does not reopen the store, and close is BUSY. */
 besom_status besom_guard_backup(besom_guard *g, const char *directory) {
   if (!g || !directory) return BESOM_INVALID;
-  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!is_own_process(&g->process)) return BESOM_LOCKED;
   if (!HAS_OP(g->store->ops, backup)) return BESOM_UNSUPPORTED;
   besom_status status = g->read_only ? BESOM_OK : besom_guard_sync(g);
   if (status != BESOM_OK) return status;

@@ -165,7 +165,7 @@ besom_status besom__guard_ready_to_change(besom_guard *g) {
 static besom_status put_maybe_known(besom_guard *g, struct insertion *new) {
   struct lookup l;
   besom_bytes old = {NULL, 0};
-  lookup_known(&l, g, new->epoch, new->digest, &new->record->key);
+  besom__lookup_begin(&l, g, new->epoch, new->digest, &new->record->key);
   if (keeps_images(g)) l.value = &old;
   besom_status status = besom__lookup_key(&l, &g->stats.put_reads);
   if (status == BESOM_OK) status = l.found ? replace_value(g, &l, new->record) : write_new(g, new);
@@ -243,8 +243,12 @@ besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key) {
   besom_status status = besom__guard_ready_to_change(g);
   if (status != BESOM_OK) return status;
   const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
+  if (!epoch->filter->queries->contains_digest(epoch->filter, digest)) {
+    status = guard_check_lock(g);
+    return status == BESOM_OK ? BESOM_NOT_FOUND : status;
+  }
   besom__lookup_begin(&l, g, epoch, digest, key);
-  status = l.maybe ? find_to_delete(&l, &old) : guard_check_lock(g);
+  status = find_to_delete(&l, &old);
   if (status == BESOM_OK) status = l.found ? delete_found(g, &l) : BESOM_NOT_FOUND;
   besom__lookup_end(&l);
   besom_guard_release(g, &old);

@@ -97,7 +97,6 @@ besom_status besom__no_list_separate(besom_guard *g, besom_filter *f, const stru
   return status;
 }
 
-/* Extends the fingerprints that match a key of the no list. IS_MEMBER if it is a member. */
 static besom_status extend_matches(struct lookup *l) {
   besom_status status = besom__lookup_lists(l, &l->guard->stats.filter_reads);
   if (status == BESOM_OK && l->found) status = BESOM_IS_MEMBER;
@@ -106,9 +105,11 @@ static besom_status extend_matches(struct lookup *l) {
   return status;
 }
 
+/* Extends the fingerprints that match a key of the no list. IS_MEMBER if it is a member. */
 static besom_status extend_matches_of(besom_guard *g, const struct epoch *epoch,
                                       besom_digest digest) {
   struct lookup l;
+  if (!epoch->filter->queries->contains_digest(epoch->filter, digest)) return BESOM_OK;
   besom__lookup_begin(&l, g, epoch, digest, NULL);
   besom_status status = extend_matches(&l);
   besom__lookup_end(&l);
@@ -279,5 +280,5 @@ static besom_status no_has(besom_guard *g, const besom_bytes *key) {
 
 besom_status besom_guard_no_has(besom_guard *g, const void *key, size_t len) {
   if (!is_key(g, key, len)) return BESOM_INVALID;
-  return in_own_process(g) ? no_has(g, &(besom_bytes){key, len}) : BESOM_LOCKED;
+  return is_own_process(&g->process) ? no_has(g, &(besom_bytes){key, len}) : BESOM_LOCKED;
 }
