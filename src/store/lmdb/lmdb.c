@@ -99,10 +99,6 @@ static bool enter_outside(struct lmdb_database *lmdb) {
   return false;
 }
 
-static void leave_outside(struct lmdb_database *lmdb) {
-  atomic_fetch_sub(&lmdb->outside, 1);
-}
-
 static void free_reader(struct reader *r) {
   if (r->cursor) mdb_cursor_close(r->cursor);
   if (r->txn) mdb_txn_abort(r->txn);
@@ -115,7 +111,7 @@ static void lmdb_end_read(struct lmdb_database *lmdb, struct reader *r,
                           const struct reader *temporary) {
   if (temporary && r == temporary) {
     free_reader(r);
-    leave_outside(lmdb);
+    atomic_fetch_sub(&lmdb->outside, 1);
     return;
   }
   if (r->txn) mdb_txn_reset(r->txn);
@@ -174,8 +170,9 @@ static besom_status lmdb_get(void *db, besom_bytes key, besom_table_visit visit,
   if (error) return lmdb_status(error);
   MDB_val wanted = to_lmdb(key), value;
   error = mdb_get(r->txn, lmdb->dbi, &wanted, &value);
-  besom_status status = error == MDB_NOTFOUND ? BESOM_OK : lmdb_status(error);
+  besom_status status = BESOM_OK;
   if (!error) status = visit(ctx, &(besom_record){key, from_lmdb(value)});
+  if (error && error != MDB_NOTFOUND) status = lmdb_status(error);
   lmdb_end_read(lmdb, r, &temporary);
   return status == BESOM_END ? BESOM_OK : status;
 }
@@ -244,7 +241,7 @@ static void lmdb_cursor_close(besom_cursor *head) {
   besom_allocator allocator = c->allocator;
   if (c->at) mdb_cursor_close(c->at);
   if (c->txn) mdb_txn_abort(c->txn);
-  leave_outside(c->lmdb);
+  atomic_fetch_sub(&c->lmdb->outside, 1);
   allocator.release(allocator.ctx, c, c->size);
 }
 
@@ -255,7 +252,7 @@ static besom_status lmdb_cursor(void *db, besom_bytes from, besom_bytes to, beso
   if (!enter_outside(lmdb)) return BESOM_BUSY;
   struct lmdb_cursor *c = lmdb->allocator.allocate(lmdb->allocator.ctx, size);
   if (!c) {
-    leave_outside(lmdb);
+    atomic_fetch_sub(&lmdb->outside, 1);
     return BESOM_NO_MEMORY;
   }
   *c = (struct lmdb_cursor){.head = {lmdb_cursor_next, lmdb_cursor_close},
@@ -341,9 +338,10 @@ static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, b
     mdb_txn_abort(txn);
   else
     error = lmdb_commit(lmdb, txn, durable);
-  if (!error) lmdb->unsynced = !durable;
-  if (!error) check_readers_when_grown(lmdb);
-  return lmdb_status(cause_of(lmdb, error));
+  if (error) return lmdb_status(cause_of(lmdb, error));
+  lmdb->unsynced = !durable;
+  check_readers_when_grown(lmdb);
+  return BESOM_OK;
 }
 
 static besom_status lmdb_sync(void *db) {

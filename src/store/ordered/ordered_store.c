@@ -163,7 +163,7 @@ static besom_status walk_lists(const struct ordered_store *store, besom_place fr
    scan. */
 static besom_status ordered_get(besom_store *head, besom_place at, besom_store_visit visit,
                                 void *ctx) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!visit) return BESOM_INVALID;
   count_read(&store->counters, &store->counters.reads);
   at.rank = 0;
@@ -177,11 +177,12 @@ static besom_status ordered_get(besom_store *head, besom_place at, besom_store_v
 
 static besom_status ordered_scan(besom_store *head, besom_place from, besom_store_visit visit,
                                  void *ctx) {
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!visit) return BESOM_INVALID;
-  count_call(&self(head)->counters.scans);
+  count_call(&store->counters.scans);
   struct list_walk walk = {.visit = visit, .ctx = ctx};
   from.rank = 0;
-  return walk_lists(self(head), from, false, visit_encoded, &walk);
+  return walk_lists(store, from, false, visit_encoded, &walk);
 }
 
 static besom_status ordered_list_cursor(besom_store *head, uint32_t from_epoch, uint32_t to_epoch,
@@ -191,26 +192,27 @@ static besom_status ordered_list_cursor(besom_store *head, uint32_t from_epoch, 
   struct list_key end = list_key((besom_place){.epoch = to_epoch});
   struct cursor_range range = {.first = {first.bytes, first.epoch_end},
                                .end = {end.bytes, end.epoch_end}};
-  return besom__ordered_cursor_new(self(head), &range, out);
+  return besom__ordered_cursor_new((struct ordered_store *)head, &range, out);
 }
 
 /* ------------------------------------------------------------------ changing bucket lists */
 
+/* size: of the encoded record. */
 static besom_status ordered_put_record(struct ordered_store *store, besom_place at,
-                                       const besom_record *record) {
+                                       const besom_record *record, size_t size) {
   struct change_set set = besom__begin_changes(store);
   struct list_key key = list_key(at);
-  besom_bytes room = {NULL, besom__encoded_size(record)};
-  struct sorted_entry *e = besom__add_change(&set, list_key_bytes(&key), room);
+  struct sorted_entry *e = besom__add_change(&set, list_key_bytes(&key), (besom_bytes){NULL, size});
   if (e) besom__encode_record(record, besom__sorted_value_bytes(e));
   return besom__apply_changes(&set, e ? BESOM_OK : BESOM_NO_MEMORY);
 }
 
 /* A blind write: the caller knows the rank, so nothing is read. */
 static besom_status ordered_append(besom_store *head, besom_place at, const besom_record *record) {
-  struct ordered_store *store = self(head);
-  if (!besom__can_encode(record)) return BESOM_INVALID;
-  besom_status status = ordered_put_record(store, at, record);
+  struct ordered_store *store = (struct ordered_store *)head;
+  size_t size = besom__encoded_size(record);
+  if (!size) return BESOM_INVALID;
+  besom_status status = ordered_put_record(store, at, record, size);
   if (status != BESOM_OK) return status;
   store->list_counts.records++;
   store->list_counts.buckets += at.rank == 0;
@@ -224,12 +226,13 @@ besom_status besom__visit_nothing(void *ctx, const besom_record *record) {
 }
 
 static besom_status ordered_replace(besom_store *head, besom_place at, const besom_record *record) {
-  struct ordered_store *store = self(head);
-  if (!besom__can_encode(record)) return BESOM_INVALID;
+  struct ordered_store *store = (struct ordered_store *)head;
+  size_t size = besom__encoded_size(record);
+  if (!size) return BESOM_INVALID;
   struct list_key key = list_key(at);
   besom_status status =
       besom__overlay_get(&store->data, list_key_bytes(&key), besom__visit_nothing, NULL);
-  if (status == BESOM_OK) status = ordered_put_record(store, at, record);
+  if (status == BESOM_OK) status = ordered_put_record(store, at, record, size);
   if (status == BESOM_OK) count_call(&store->counters.updates);
   return status;
 }
@@ -257,7 +260,7 @@ static besom_status shift_record(void *ctx, const besom_record *found) {
 }
 
 static besom_status ordered_remove(besom_store *head, besom_place at) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   struct shift shift = {.set = besom__begin_changes(store), .at = at};
   besom_status status = walk_lists(store, at, true, shift_record, &shift);
   if (status == BESOM_OK && !shift.seen) status = BESOM_NOT_FOUND;
@@ -276,7 +279,7 @@ static besom_status ordered_remove(besom_store *head, besom_place at) {
 /* ------------------------------------------------------------------ transactions */
 
 static besom_status ordered_begin(besom_store *head) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (store->in_transaction) return BESOM_BUSY;
   if (store->data.written) besom__overlay_clear(&store->data);
   store->in_transaction = true;
@@ -285,7 +288,7 @@ static besom_status ordered_begin(besom_store *head) {
 }
 
 static besom_status ordered_commit(besom_store *head, bool durable) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!store->in_transaction) return BESOM_INVALID;
   besom_status status = besom__overlay_write(&store->data, durable);
   if (status != BESOM_OK) return status;
@@ -296,7 +299,7 @@ static besom_status ordered_commit(besom_store *head, bool durable) {
 }
 
 static void ordered_abort(besom_store *head) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!store->in_transaction) return;
   besom__overlay_clear(&store->data);
   store->in_transaction = false;
@@ -304,7 +307,7 @@ static void ordered_abort(besom_store *head) {
 }
 
 static besom_status ordered_set_savepoint(besom_store *head) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!store->in_transaction) return BESOM_INVALID;
   besom__overlay_set_savepoint(&store->data);
   store->list_counts_savepoint = store->list_counts;
@@ -312,21 +315,21 @@ static besom_status ordered_set_savepoint(besom_store *head) {
 }
 
 static void ordered_undo_to_savepoint(besom_store *head) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!store->in_transaction || !store->data.savepoint) return;
   besom__overlay_undo(&store->data);
   store->list_counts = store->list_counts_savepoint;
 }
 
 static besom_status ordered_sync(besom_store *head) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   besom_status status = store->data.ops.sync(store->data.db);
   if (status == BESOM_OK) count_call(&store->counters.syncs);
   return status;
 }
 
 static besom_status ordered_commit_number(besom_store *head, uint64_t *number) {
-  const struct overlay *data = &self(head)->data;
+  const struct overlay *data = &((struct ordered_store *)head)->data;
   return number ? data->ops.commit_number(data->db, number) : BESOM_INVALID;
 }
 
@@ -357,22 +360,22 @@ static bool ordered_read_only(const besom_store *head) {
 }
 
 static besom_status ordered_recover(besom_store *head) {
-  const struct overlay *data = &self(head)->data;
+  const struct overlay *data = &((struct ordered_store *)head)->data;
   return data->ops.recover ? data->ops.recover(data->db, data->changes.bytes) : BESOM_UNSUPPORTED;
 }
 
 static besom_status ordered_backup(besom_store *head, const char *directory) {
-  const struct overlay *data = &self(head)->data;
+  const struct overlay *data = &((struct ordered_store *)head)->data;
   return data->ops.backup ? data->ops.backup(data->db, directory) : BESOM_UNSUPPORTED;
 }
 
 static besom_status ordered_check_lock(besom_store *head) {
-  const struct overlay *data = &self(head)->data;
+  const struct overlay *data = &((struct ordered_store *)head)->data;
   return data->ops.check_lock ? data->ops.check_lock(data->db) : BESOM_UNSUPPORTED;
 }
 
 static void ordered_close(besom_store *head) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   besom__overlay_clear(&store->data);
   store->data.ops.close(store->data.db);
   besom_allocator allocator = store->allocator;

@@ -36,10 +36,6 @@ struct ordered_store {
   struct call_counters counters;
 };
 
-static inline struct ordered_store *self(besom_store *store) {
-  return (struct ordered_store *)store;
-}
-
 /* ------------------------------------------------------------------ the changes of one call */
 
 /* Entries that are not in the overlay yet, linked by next[0]. */

@@ -73,7 +73,7 @@ static besom_status find_in_table(const struct ordered_store *store, besom_bytes
 
 besom_status besom__ordered_table_get(besom_store *head, besom_table table, besom_bytes key,
                                       besom_table_visit visit, void *ctx) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
   if (table != BESOM_TABLE_MANIFEST) count_read(&store->counters, &store->counters.table_reads);
   struct table_key stored;
@@ -149,7 +149,7 @@ static void table_range_free(const struct ordered_store *store, struct table_ran
 
 besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from,
                                        besom_bytes to, besom_table_visit visit, void *ctx) {
-  const struct ordered_store *store = self(head);
+  const struct ordered_store *store = (struct ordered_store *)head;
   if (!from.data) from.len = 0;
   if (!to.data) to.len = 0;
   if (!is_table(table) || !visit || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
@@ -167,7 +167,7 @@ besom_status besom__ordered_table_scan(besom_store *head, besom_table table, bes
 
 besom_status besom__ordered_table_cursor(besom_store *head, besom_table table, besom_bytes from,
                                          besom_bytes to, besom_cursor **out) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!from.data) from.len = 0;
   if (!to.data) to.len = 0;
   if (!is_table(table) || !out || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
@@ -222,8 +222,8 @@ static besom_status change_long_key(struct change_set *set, const struct table_k
 
 besom_status besom__ordered_table_put(besom_store *head, besom_table table,
                                       const besom_record *record) {
-  struct ordered_store *store = self(head);
-  if (!is_table(table) || !besom__can_encode(record) || !is_table_key(record->key))
+  struct ordered_store *store = (struct ordered_store *)head;
+  if (!is_table(table) || !besom__encoded_size(record) || !is_table_key(record->key))
     return BESOM_INVALID;
   struct change_set set = besom__begin_changes(store);
   struct table_key key;
@@ -240,7 +240,7 @@ besom_status besom__ordered_table_put(besom_store *head, besom_table table,
 }
 
 besom_status besom__ordered_table_remove(besom_store *head, besom_table table, besom_bytes key) {
-  struct ordered_store *store = self(head);
+  struct ordered_store *store = (struct ordered_store *)head;
   if (!is_table(table) || !is_table_key(key)) return BESOM_INVALID;
   struct change_set set = besom__begin_changes(store);
   struct table_key stored;

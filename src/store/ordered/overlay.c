@@ -100,7 +100,8 @@ void besom__overlay_put(struct overlay *o, struct sorted_entry *e) {
   e->savepoint = o->savepoint;
   o->changed = true;
   struct sorted_entry *old = besom__sorted_put(&o->changes, e);
-  if (!old || old->savepoint == o->savepoint) {
+  if (!old) return;
+  if (old->savepoint == o->savepoint) {
     besom__sorted_free(&o->changes, old);
     return;
   }
@@ -131,7 +132,7 @@ void besom__overlay_undo(struct overlay *o) {
 }
 
 void besom__overlay_clear(struct overlay *o) {
-  overlay_free_displaced(o);
+  if (o->displaced) overlay_free_displaced(o);
   besom__sorted_clear(&o->changes);
   o->written = false;
   o->savepoint = 0;

@@ -45,12 +45,10 @@ static bool parse_bytes(besom_bytes *from, size_t len, besom_bytes *taken) {
 
 /* ------------------------------------------------------------------ records of bucket lists */
 
-bool besom__can_encode(const besom_record *record) {
-  return is_record(record) &&
-         (uint64_t)record->key.len + record->value.len <= UINT32_MAX - 2 * MAX_VARINT_BYTES;
-}
-
 size_t besom__encoded_size(const besom_record *record) {
+  if (!is_record(record) ||
+      (uint64_t)record->key.len + record->value.len > UINT32_MAX - 2 * MAX_VARINT_BYTES)
+    return 0;
   return varint_size(record->key.len) + record->key.len + record->value.len;
 }
 

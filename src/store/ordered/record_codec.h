@@ -13,11 +13,10 @@
 
 enum { MAX_VARINT_BYTES = 5 }; /* of a 32-bit length */
 
-/* Whether a record is valid and its encoding is below 4 GiB. */
-bool besom__can_encode(const besom_record *record);
-
-/* The size of an encoded record; encoding; decoding (CORRUPT). */
+/* The size of an encoded record: below 4 GiB, or 0 if the record is too long or not valid. */
 size_t besom__encoded_size(const besom_record *record);
+
+/* Encoding; decoding (CORRUPT). */
 void besom__encode_record(const besom_record *record, uint8_t *out);
 besom_status besom__decode_long_record(besom_bytes encoded, besom_record *record);
 
