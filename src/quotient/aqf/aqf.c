@@ -422,7 +422,6 @@ besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_mat
   const struct qtable *t = &const_aqf(f)->base.table;
   *total = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
-  if (!t->ops->contains(t, d)) return BESOM_OK;
   struct matching m = besom__matching_start(t, d);
   for (; besom__next_match(&m); ++*total)
     if (*total < cap)

@@ -219,18 +219,23 @@ static uint64_t value_with_tag(const struct qtable *t, const struct fingerprint 
   return fp->value | (uint64_t)fp->tagged << own_value_bits(t);
 }
 
+/* Tables without values have no tags. */
+static void multislot_read_value(const struct qtable *t, struct fingerprint *fp) {
+  const uint8_t *block = block_at(t, fp->position / 64);
+  fp->value = slot_value(t, fp->position) & bits_below(own_value_bits(t));
+  fp->tagged = block_tags(t, block) >> (fp->position % 64) & 1;
+}
+
 struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quotient,
                                            uint64_t position) {
-  const uint8_t *block = block_at(t, position / 64);
   struct fingerprint fp = {
       .quotient = quotient,
       .position = position,
-      .remainder = slot_remainder(t, block, position % 64, t->width),
-      .value = slot_value(t, position) & bits_below(own_value_bits(t)),
+      .remainder = slot_remainder(t, block_at(t, position / 64), position % 64, t->width),
       .count = 1,
-      .tagged = block_tags(t, block) >> (position % 64) & 1,
       .slots = slots_at(t, position),
   };
+  if (UNLIKELY(t->value_bits)) multislot_read_value(t, &fp);
   if (fp.slots > 1) decode(read_bit_string(t, position, fp.slots), &fp, further_payload_of(t));
   return fp;
 }
@@ -259,7 +264,7 @@ besom_status besom__fingerprint_write(struct qtable *t, const struct fingerprint
   besom_status status = set_slots(t, fp, slots);
   if (status != BESOM_OK) return status;
   uint64_t p = fp->position;
-  set_slot_value(t, p, value_with_tag(t, fp));
+  if (UNLIKELY(t->value_bits)) set_slot_value(t, p, value_with_tag(t, fp));
   for (unsigned i = 0; i + 1 < slots; i++) {
     p++;
     set_slot_remainder(t, block_at(t, p / 64), p % 64, further_slot(t, &s, i), t->width);
