@@ -122,10 +122,11 @@ UNCOUNTED static void walk_guard(const char *directory) {
   for (uint64_t i = 0; i < KEYS / 2; i++) put(g, i);
   require(besom_guard_commit(g) == BESOM_OK, "cannot commit");
   put(g, absent(g, KEYS / 2));
-  uint64_t new = absent(g, KEYS / 2 + 1000);
+  besom_u64_key new = key_of(absent(g, KEYS / 2 + 1000));
   begin();
-  put(g, new);
+  besom_status status = besom_guard_put(g, new.bytes, 8, "value", 5, 0);
   end("guard put");
+  require(status == BESOM_OK, "cannot put");
   get(g, 1, BESOM_OK, "guard get, present");
   get(g, absent(g, KEYS), BESOM_NOT_FOUND, "guard get, absent");
   get(g, false_positive(g), BESOM_NOT_FOUND, "guard get, false positive");
