@@ -14,13 +14,13 @@
  *     besom_free(f);
  *
  * Other headers: besom_guard.h (a filter and a database run together), besom_store.h (databases),
- * besom_sidecar.h (a filter beside a database of your own), besom_plan.h (filters planned for
- * a workload), besom_map.h (from a key to its values), besom_lists.h (lists: groups, updates,
+ * besom_sidecar.h (a filter beside a database of your own), besom_plan.h (filters planned for a
+ * workload), besom_map.h (from a key to its values), besom_lists.h (lists: groups, updates,
  * patches, names of domains), besom_set.h (published sets), besom_fixes.h (answers beside a list
- * that must keep its bytes), besom_reverse.h (for code that runs its own store), besom.hpp (C++).
- * This one includes besom_types.h (statuses and small structs), besom_config.h (what filter to
- * make), besom_lists.h (until 1.0) and besom_abi.h (inline functions). docs/glossary.md defines the
- * terms.
+ * that must keep its bytes), besom_inline.h (queries inlined into the caller's loop),
+ * besom_reverse.h (for code that runs its own store), besom.hpp (C++). This one includes
+ * besom_types.h (statuses and small structs), besom_config.h (what filter to make), besom_lists.h
+ * (until 1.0) and besom_abi.h (inline functions). docs/glossary.md defines the terms.
  *
  * Keys
  *   A key is a byte string of any length, including 0. The 64-bit integer k is the key of its 8
