@@ -61,7 +61,8 @@ ALWAYS_INLINE bool bin_is_passed(const uint8_t *bin, const struct bin_layout *l,
                                  struct pqf_place at) {
   unsigned last = l->slots - 1;
   bool has_mini = load64(bin) >> (last + at.mini) & 1;
-  return bin_is_marked(bin, l) & (!has_mini | (at.remainder > bin_remainder(bin, l, last)));
+  bool greater = at.remainder > bin_remainder(bin, l, last), marked = bin_is_marked(bin, l);
+  return marked & (!has_mini | greater);
 }
 
 ALWAYS_INLINE bool pqf_has_spilled(const struct pqf *p, const struct bin_layout *l,
