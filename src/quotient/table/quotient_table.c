@@ -30,13 +30,9 @@ static uint32_t stride_of(const struct qtable_shape *shape) {
   return words_at(shape) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width + 8 * inside;
 }
 
-/* Of tables with VALUES_BEHIND: where the values are, and their bytes (slot_values.h). */
-static uint64_t values_behind_at(const struct qtable_shape *shape) {
-  return (besom__qtable_room(shape->slots) / 64 * stride_of(shape) + 63) / 64 * 64;
-}
-
-static uint64_t values_behind_bytes(uint64_t room, unsigned value_bits) {
-  return room / 8 * value_bits;
+static uint64_t table_bytes(const struct qtable *t) {
+  if (has_packed_values(t)) return packed_values_at(t) + t->room / 8 * t->value_bits;
+  return t->room / 64 * t->stride + (t->code == CODE_AND_BYTES ? t->room : 0);
 }
 
 uint64_t besom__qtable_bytes(const struct qtable_shape *shape) {
@@ -45,10 +41,9 @@ uint64_t besom__qtable_bytes(const struct qtable_shape *shape) {
     return 0;
   unsigned tag = shape->code == TAGS;
   if (shape->value_bits < tag || shape->value_bits > 32 + tag) return 0;
-  uint64_t room = besom__qtable_room(shape->slots);
-  if (shape->code == VALUES_BEHIND)
-    return values_behind_at(shape) + values_behind_bytes(room, shape->value_bits);
-  return room / 64 * stride_of(shape) + (shape->code == CODE_AND_BYTES ? room : 0);
+  struct qtable t;
+  besom__qtable_init(&t, shape, ISA_PORTABLE, NULL);
+  return table_bytes(&t);
 }
 
 /*
@@ -118,7 +113,6 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
                         void *blocks) {
   uint8_t remainders_at = words_at(shape) + 16;
   uint16_t heads_at = (uint16_t)(remainders_at + 8 * shape->width);
-  bool behind = shape->code == VALUES_BEHIND;
   *t = (struct qtable){
       .blocks = blocks,
       .slots = shape->slots,
@@ -129,18 +123,15 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
       .words_at = words_at(shape),
       .remainders_at = remainders_at,
       .heads_at = heads_at,
+      .values_at = (uint16_t)(heads_at + (shape->heads ? 8 : 0)),
       .value_bits = (uint8_t)shape->value_bits,
       .has_heads = shape->heads,
-      .value_stride = behind ? 8 * shape->value_bits : stride_of(shape),
-      .values_at = behind ? values_behind_at(shape) : (uint64_t)heads_at + (shape->heads ? 8 : 0),
       .code = shape->code,
   };
 }
 
 size_t besom__qtable_size(const struct qtable *t) {
-  if (t->code == VALUES_BEHIND)
-    return (size_t)(t->values_at + values_behind_bytes(t->room, t->value_bits));
-  return (size_t)(t->room / 64 * t->stride + (t->code == CODE_AND_BYTES ? t->room : 0));
+  return (size_t)table_bytes(t);
 }
 
 /* ------------------------------------------------------------------ checker */

@@ -94,10 +94,9 @@ struct qtable {
   uint8_t words_at;      /* offset of the occupied word in a block: 1, or 8 after a code */
   uint8_t remainders_at; /* offset of the planes */
   uint16_t heads_at;     /* offset of the head word, if there is one */
+  uint16_t values_at;    /* offset of the planes of the values, if they are inside */
   uint8_t value_bits;    /* 0 to 32, plus 1 for the tag */
   bool has_heads;
-  uint32_t value_stride; /* from the values of one block to those of the next */
-  uint64_t values_at;    /* offset from `blocks` of the values of the first block */
   enum table_code code;
 };
 

@@ -42,7 +42,7 @@ ALWAYS_INLINE void push_values(const struct qtable *t, uint64_t block, unsigned 
   if (has_packed_values(t))
     push_packed_values(t, block, lo, hi, in);
   else
-    push_planes(block_values(t, block), t->value_bits, UINT64_C(1) << lo, bits_between(lo, hi), in);
+    push_planes(inner_values(t, block), t->value_bits, UINT64_C(1) << lo, bits_between(lo, hi), in);
 }
 
 /* Bytes lo .. hi-1 of a row move up by one, and `in` becomes byte lo. */
@@ -191,7 +191,7 @@ static inline void pull_values(const struct qtable *t, uint64_t b, uint64_t move
   if (has_packed_values(t))
     pull_packed_values(t, b, lo, hi, more ? slot_value(t, 64 * b + 64) : 0);
   else
-    pull_words(t, block_values(t, b), 0, t->value_bits, moved, more);
+    pull_words(t, inner_values(t, b), 0, t->value_bits, moved, more);
 }
 
 /*

@@ -13,16 +13,24 @@ ALWAYS_INLINE bool has_packed_values(const struct qtable *t) {
   return t->code == VALUES_BEHIND;
 }
 
-/* Where the values of a block are. */
-ALWAYS_INLINE uint8_t *block_values(const struct qtable *t, uint64_t block) {
-  return t->blocks + t->values_at + block * t->value_stride;
+/* Where packed values begin. */
+static inline uint64_t packed_values_at(const struct qtable *t) {
+  return (t->room / 64 * t->stride + 63) / 64 * 64;
+}
+
+ALWAYS_INLINE uint8_t *packed_values(const struct qtable *t, uint64_t block) {
+  return t->blocks + packed_values_at(t) + block * 8 * t->value_bits;
+}
+
+ALWAYS_INLINE uint8_t *inner_values(const struct qtable *t, uint64_t block) {
+  return block_at(t, block) + t->values_at;
 }
 
 /* The word of its block in which a packed value begins, and where. */
 ALWAYS_INLINE uint8_t *packed_word(const struct qtable *t, uint64_t position, unsigned *shift) {
   unsigned bit = (unsigned)(position % 64) * t->value_bits;
   *shift = bit % 64;
-  return block_values(t, position / 64) + bit / 64 * 8;
+  return packed_values(t, position / 64) + bit / 64 * 8;
 }
 
 ALWAYS_INLINE uint64_t packed_value(const struct qtable *t, uint64_t position) {
@@ -45,7 +53,7 @@ ALWAYS_INLINE void set_packed_value(const struct qtable *t, uint64_t position, u
 
 ALWAYS_INLINE uint64_t slot_value(const struct qtable *t, uint64_t position) {
   if (has_packed_values(t)) return packed_value(t, position);
-  const uint8_t *planes = block_values(t, position / 64);
+  const uint8_t *planes = inner_values(t, position / 64);
   uint64_t value = 0;
   for (unsigned j = 0; j < t->value_bits; j++)
     value |= (load64_shared(planes + 8 * j) >> (position % 64) & 1) << j;
@@ -57,7 +65,7 @@ ALWAYS_INLINE void set_slot_value(const struct qtable *t, uint64_t position, uin
     set_packed_value(t, position, value);
     return;
   }
-  uint8_t *planes = block_values(t, position / 64);
+  uint8_t *planes = inner_values(t, position / 64);
   uint64_t bit = UINT64_C(1) << (position % 64);
   for (unsigned j = 0; j < t->value_bits; j++) {
     uint64_t others = load64_shared(planes + 8 * j) & ~bit;
@@ -95,7 +103,7 @@ ALWAYS_INLINE void store_some_bits(uint8_t *word, uint64_t bits, uint64_t which)
 /* Values lo .. hi-1 of a block move up by one slot, and `in` becomes that of slot lo. */
 static inline void push_packed_values(const struct qtable *t, uint64_t block, unsigned lo,
                                       unsigned hi, uint64_t in) {
-  uint8_t *values = block_values(t, block);
+  uint8_t *values = packed_values(t, block);
   unsigned bits = t->value_bits, from = lo * bits, to = (hi + 1) * bits;
   for (unsigned w = (to + 63) / 64; w-- > from / 64;) {
     uint64_t below = w ? load64_shared(values + 8 * w - 8) >> (64 - bits) : 0;
@@ -108,7 +116,7 @@ static inline void push_packed_values(const struct qtable *t, uint64_t block, un
 /* Values lo+1 .. hi of a block move down by one slot, and `in` becomes that of slot hi. */
 static inline void pull_packed_values(const struct qtable *t, uint64_t block, unsigned lo,
                                       unsigned hi, uint64_t in) {
-  uint8_t *values = block_values(t, block);
+  uint8_t *values = packed_values(t, block);
   unsigned bits = t->value_bits, from = lo * bits, to = (hi + 1) * bits;
   for (unsigned w = from / 64; w < (to + 63) / 64; w++) {
     uint64_t above = w + 1 < bits ? load64_shared(values + 8 * w + 8) << (64 - bits) : 0;
