@@ -478,6 +478,11 @@ static bool may_forget(const struct exception_set *m, const struct exception_lim
   return limit->forget && m->count > m->listed + kept;
 }
 
+static uint64_t grown_cells(const struct exception_set *m) {
+  uint64_t cells = m->cells + m->cells / (m->cells < MANY_CELLS ? 40 : 100) + 2;
+  return cells < FIRST_CELLS ? FIRST_CELLS : cells;
+}
+
 /* Makes the set so large that e fits. At the limit another one is forgotten first: *forget. */
 static besom_status make_space(struct exception_set *m, const besom_allocator *allocator,
                                const struct exception *e, const struct exception_limit *limit,
@@ -487,13 +492,21 @@ static besom_status make_space(struct exception_set *m, const besom_allocator *a
        has_place = m->cells && exceptions_fits(m, e->number),
        grow = too_full(m->count + !*forget, m->cells) || !has_place;
   if (same_shape && !grow) return BESOM_OK;
-  uint64_t cells = grow ? m->cells + m->cells / (m->cells < MANY_CELLS ? 40 : 100) + 2 : m->cells;
-  besom_status status =
-      exceptions_rebuild(m, allocator, cells < FIRST_CELLS ? FIRST_CELLS : cells, &shape, e);
+  uint64_t cells = grow ? grown_cells(m) : m->cells;
+  besom_status status = exceptions_rebuild(m, allocator, cells, &shape, e);
   if (status == BESOM_OK || (status == BESOM_NO_MEMORY && limit->no_memory_fails)) return status;
   if (!may_forget(m, limit) || !same_shape || !has_place) return BESOM_RESERVE_FULL;
   *forget = true;
   return BESOM_OK;
+}
+
+besom_status besom__exceptions_reserve(struct exception_set *m, const besom_allocator *allocator,
+                                       const struct exception *e, uint64_t n) {
+  uint64_t cells = grown_cells(m);
+  struct exception_set shape = shape_for(m, e);
+  if (!too_full(m->count + n, m->cells)) return BESOM_OK;
+  while (too_full(m->count + n, cells)) cells++;
+  return exceptions_rebuild(m, allocator, cells, &shape, e);
 }
 
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,

@@ -118,6 +118,13 @@ struct exception_limit {
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
                                    const struct exception *e, const struct exception_limit *limit);
 
+/*
+ * Makes room for n exceptions like e, so that adding them takes no memory. NO_MEMORY, RESERVE_FULL,
+ * with nothing changed.
+ */
+besom_status besom__exceptions_reserve(struct exception_set *m, const besom_allocator *allocator,
+                                       const struct exception *e, uint64_t n);
+
 /* Removes what denies the digest; with `listed` only from the no list. Returns whether it did. */
 bool besom__exceptions_remove(struct exception_set *m, besom_digest d, bool listed);
 bool besom__exceptions_remove_number(struct exception_set *m, besom_digest number, bool listed);

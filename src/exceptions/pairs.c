@@ -48,16 +48,31 @@ void besom__pair_forget(besom_filter *f, besom_digest d, uint64_t value) {
   if (!f->exceptions->count) besom__choose_calls(f);
 }
 
+/*
+ * Makes room for reports of the values, so that reporting them all does not fail halfway. If reports
+ * may be forgotten, it need not: without memory another one is.
+ */
+static besom_status pair_reserve(besom_filter *f, struct exception_set *m, besom_digest d,
+                                 const uint64_t *values, size_t n) {
+  uint64_t limit = besom__report_limit(f), room = limit > m->count ? limit - m->count : 0;
+  if (n > room && !f->reports.forget) return BESOM_RESERVE_FULL;
+  struct exception first = {pair_number(f, d, values[0]), NUMBER_BITS, .fresh = true};
+  besom_status status = besom__exceptions_reserve(m, &f->allocator, &first, n < room ? n : room);
+  return status == BESOM_OK || f->reports.forget ? BESOM_OK : BESOM_RESERVE_FULL;
+}
+
 /* All of the values or, if it fails, none. No report of this key is forgotten for another one. */
 static besom_status pair_report_values(besom_filter *f, besom_digest d, const uint64_t *values,
                                        size_t n) {
   besom_status result = BESOM_OK;
-  const struct exception_set *m = besom__reports_set(f);
+  struct exception_set *m = besom__reports_set(f);
   if (!m) return BESOM_RESERVE_FULL;
   struct exception key = exception_of_key(f, besom__exception_number(m, d));
   if (n + besom__exceptions_like(m, &key) > besom__report_limit(f)) return BESOM_RESERVE_FULL;
+  besom_status status = pair_reserve(f, m, d, values, n);
+  if (status != BESOM_OK) return status;
   for (size_t i = 0; i < n; i++) {
-    besom_status status = pair_report(f, d, values[i], &key);
+    status = pair_report(f, d, values[i], &key);
     if (status == BESOM_EVICTED) result = status;
     if (status == BESOM_OK || status == BESOM_EVICTED) continue;
     while (i--) besom__pair_forget(f, d, values[i]);
