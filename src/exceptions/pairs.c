@@ -49,8 +49,8 @@ void besom__pair_forget(besom_filter *f, besom_digest d, uint64_t value) {
 }
 
 /*
- * Makes room for reports of the values, so that reporting them all does not fail halfway. If reports
- * may be forgotten, it need not: without memory another one is.
+ * Makes room for reports of the values, so that reporting them all does not fail halfway. If
+ * reports may be forgotten, it need not: without memory another one is.
  */
 static besom_status pair_reserve(besom_filter *f, struct exception_set *m, besom_digest d,
                                  const uint64_t *values, size_t n) {
