@@ -416,10 +416,16 @@ static void choose_kind_of(const besom_filter *old) {
   given.options = options;
 }
 
-/* NULL: --merge auto, and the list is to be built anew. */
+/* An update does not know which exceptions of the old list were withdrawn. They would stay. */
+static bool has_exceptions(const besom_filter *old) {
+  unsigned flags = 0;
+  return besom_domain_labels(old, &flags) && flags & BESOM_DOMAINS_EXCEPT;
+}
+
+/* NULL: the list is to be built anew; but for exceptions, only with --merge auto. */
 static besom_filter *build_update_that_pays(besom_filter *old, key_reader *yes, key_reader *no) {
   besom_filter *f = NULL;
-  if (has_deeper_names()) return NULL;
+  if (has_deeper_names() || has_exceptions(old)) return NULL;
   besom_status status = build_update_of(old, yes, no, &f);
   bool is_full = status == BESOM_FULL && is_merge_auto();
   if (status != BESOM_OK && !is_full) explain_update(status, old);
@@ -433,6 +439,10 @@ static besom_filter *build_update(key_reader *yes, key_reader *no) {
   list_change_check(&(changed_list){old, given.update, yes, given.was, &given.form},
                     given.max_change);
   bar_begin("building", "keys"); /* again, after that of list_change_check */
+  if (has_exceptions(old) && !is_merge_auto())
+    fail("%s: it has exceptions, which an update cannot withdraw: build the list anew, or use "
+         "--merge auto",
+         given.update);
   besom_filter *f = build_update_that_pays(old, yes, no);
   if (!f) {
     keys_rewind(yes);

@@ -64,12 +64,24 @@ static void note_exceptions(key_reader *no) {
   keys_rewind(no);
 }
 
+/* A list that was not read would let every report pass. */
+static void refuse_unread_list(const key_reader *yes) {
+  if (conflicts_count(lists.yes)) return;
+  keys_tell_skipped(yes);
+  fail("the yes list has no keys, so no report was judged: was it downloaded completely, and does "
+       "it have a key per line?");
+}
+
 static void read_lists(void) {
-  key_form form = {.domains = given.form.domains, .is_quiet = true};
+  key_form form = {.domains = given.form.domains,
+                   .lowercase = given.form.lowercase,
+                   .comments = given.form.comments,
+                   .is_list = true};
   key_reader *yes = keys_open(given.yes, &form);
   keys_keep(yes);
   lists.yes = conflicts_set(yes);
   lists.labels = keys_most_labels(yes);
+  refuse_unread_list(yes);
   keys_close(yes);
   if (!given.no.n) return;
   key_reader *no = keys_open(given.no, &form);
@@ -114,6 +126,14 @@ static void tell_refused(besom_bytes key, besom_bytes by) {
   fputs("on the yes list\n", stderr);
 }
 
+/* Whether the key is a line of its own when it is printed, and read again as it is. */
+static bool is_line(besom_bytes key) {
+  const unsigned char *at = key.data;
+  for (size_t i = 0; i < key.len; i++)
+    if (at[i] < ' ' || at[i] == 0x7f) return false;
+  return true;
+}
+
 /* Returns how many are accepted. The first ones that are refused are told. */
 static uint64_t judge_reports(key_reader *reports) {
   enum { SHOWN = 20 };
@@ -122,6 +142,10 @@ static uint64_t judge_reports(key_reader *reports) {
   besom_bytes key, by;
   while (accepted < most && keys_next(reports, &key)) {
     uint32_t known = key_index_count(judged);
+    if (!is_line(key)) {
+      fputs("refused: a key with control bytes\n", stderr);
+      continue;
+    }
     shorten(&key);
     if (key_index_add(judged, key) < known) continue;
     bool ok = is_accepted(key, &by);

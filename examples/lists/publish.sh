@@ -52,8 +52,7 @@ touch "$state/reported.txt"
 } >"$state/reports.txt"
 besom judge "$state/reports.txt" "${domains[@]}" "${lists[@]}" --most "$max_reports" \
   >"$state/reported.new" || [[ $? == 1 ]] # 1: none is accepted
-mv "$state/reported.new" "$state/reported.txt"
-lists+=(--no "$state/reported.txt" --on-conflict no)
+lists+=(--no "$state/reported.new" --on-conflict no)
 
 # An update of the last version, so that the patch is small; after 16 of them, or if they are large,
 # a new list.
@@ -65,6 +64,7 @@ else
 fi
 "${build[@]}"
 besom verify "$new" "${lists[@]}" >/dev/null
+mv "$state/reported.new" "$state/reported.txt"
 besom sign "$new" --key "$key" --name "$name" --sequence "$now" --expires "$expires"
 
 # The new patches and the new list replace the old ones at the end, the list last.
