@@ -143,7 +143,7 @@ static uint64_t judge_reports(key_reader *reports) {
   while (accepted < most && keys_next(reports, &key)) {
     uint32_t known = key_index_count(judged);
     if (!is_line(key)) {
-      fputs("refused: a key with control bytes\n", stderr);
+      if (refused++ < SHOWN) fputs("refused: a key with control bytes\n", stderr);
       continue;
     }
     shorten(&key);
