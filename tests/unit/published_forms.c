@@ -110,6 +110,28 @@ static void a_full_block_keeps_only_the_fix(void **state) {
   }
 }
 
+/* Reports of a taf until its block was full once. Returns the slots with a selector. */
+static uint64_t selectors_after_a_rebuild(uint64_t set) {
+  subject s;
+  subject_open(&s, "taf", 64, 8, "form=published");
+  while (s.n < 50) put(&s, key_u64(MEMBERS, 100 * set + s.n));
+  for (uint64_t i = 0; counter_of(s.f, "rebuilds") == 0; i++)
+    query_and_adapt(&s, key_u64(NEGATIVES, i));
+  uint64_t extended = counter_of(s.f, "extended");
+  assert_none_lost(&s);
+  subject_close(&s);
+  return extended;
+}
+
+/*
+ * Algorithm 5.10 of the thesis, line 7: after a rebuild the selector is the raised one, not the
+ * first that fits. So a selector is left, even if the key would have been fixed by selector 0.
+ */
+static void a_rebuild_keeps_the_raised_selector(void **state) {
+  (void)state;
+  for (uint64_t set = 0; set < 100; set++) assert_true(selectors_after_a_rebuild(set) > 0);
+}
+
 static void a_file_keeps_the_form(void **state) {
   (void)state;
   static const char *const forms[] = {"form=default", "form=published"};
@@ -254,6 +276,7 @@ int main(void) {
       cmocka_unit_test(a_member_is_never_reported),
       cmocka_unit_test(repeated_reports_fix_a_key),
       cmocka_unit_test(a_full_block_keeps_only_the_fix),
+      cmocka_unit_test(a_rebuild_keeps_the_raised_selector),
       cmocka_unit_test(a_file_keeps_the_form),
       cmocka_unit_test(files_of_earlier_versions_answer_alike),
       cmocka_unit_test(an_aqf_needs_its_store),

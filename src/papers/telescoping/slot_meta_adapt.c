@@ -42,16 +42,16 @@ static void drop_other_meta(const struct meta_filter *x, struct change *c, uint6
 
 /*
  * For kinds whose remainders vary: drops all metadata of the block, then gives the run's slots
- * (published form: the matching ones) the smallest metadata with which they do not match the
- * offender.
+ * (published forms: the matching ones) the smallest metadata with which they do not match the
+ * offender. kept: slots that keep the metadata that they were given.
  */
 static besom_status restart_block(const struct meta_filter *x, struct change *c, uint64_t run,
-                                  const struct hashed_key *offender) {
+                                  const struct hashed_key *offender, uint64_t kept) {
   uint64_t changed = x->policy->form == FORM_OWN ? run : c->matched;
   for (unsigned i = 0; i < CODE_SLOTS; i++) {
     bool known = c->matched >> i & 1;
     slot_meta n = 0;
-    if (!c->meta[i] && !known) continue;
+    if (kept >> i & 1 || (!c->meta[i] && !known)) continue;
     besom_status status = known ? BESOM_OK : besom__stored_key(x, 64 * c->block + i, &c->keys[i]);
     if (status != BESOM_OK) return status;
     if (changed >> i & 1 && !x->policy->distinguish(&c->keys[i], offender, x->base.table.width, &n))
@@ -59,6 +59,29 @@ static besom_status restart_block(const struct meta_filter *x, struct change *c,
     set_meta(x, c, i, n);
   }
   return BESOM_OK;
+}
+
+/*
+ * The published form keeps the selectors that the report has raised, as algorithm 5.10 of the
+ * thesis (line 7). raised: whether all of them could be raised.
+ */
+static besom_status rebuild_block(const struct meta_filter *x, struct change *c, uint64_t run,
+                                  const struct hashed_key *offender, bool raised,
+                                  uint64_t *promised) {
+  uint64_t promised_before = *promised;
+  besom_status status = BESOM_OK;
+  c->rebuilt = true;
+  if (!x->policy->remainder_varies) {
+    drop_other_meta(x, c, run, offender);
+  } else {
+    uint64_t kept = raised && x->policy->form == FORM_PUBLISHED ? c->matched : 0;
+    status = restart_block(x, c, run, offender, kept);
+    if (status == BESOM_OK && kept && !besom__meta_fits(x, c->block, c->meta, promised))
+      status = restart_block(x, c, run, offender, 0);
+    *promised = promised_before;
+  }
+  return status == BESOM_OK && !besom__meta_fits(x, c->block, c->meta, promised) ? BESOM_FULL
+                                                                                 : status;
 }
 
 /*
@@ -80,15 +103,7 @@ static besom_status plan_block(const struct meta_filter *x, struct change *c, st
   if (fits && besom__meta_fits(x, c->block, c->meta, promised)) return BESOM_OK;
   if (x->rounds.form != ROUNDS_IN_STEPS) return BESOM_FULL;
   *promised = promised_before;
-  c->rebuilt = true;
-  besom_status status = BESOM_OK;
-  uint64_t ours = run_in_block(run, c->block);
-  if (x->policy->remainder_varies)
-    status = restart_block(x, c, ours, offender);
-  else
-    drop_other_meta(x, c, ours, offender);
-  return status == BESOM_OK && !besom__meta_fits(x, c->block, c->meta, promised) ? BESOM_FULL
-                                                                                 : status;
+  return rebuild_block(x, c, run_in_block(run, c->block), offender, fits, promised);
 }
 
 static void slot_meta_adapt_apply(struct meta_filter *x, const struct change *c) {
