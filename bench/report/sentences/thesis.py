@@ -24,6 +24,17 @@ def queue_left(q_per_s, name):
     return lambda rows: max(1e-4, rows.get(f"Q_per_S={q_per_s},what=queue,round=3", name))
 
 
+def near_acf2(rows):
+    """Rate of the cyclic filter with two bits / of taf, active set: at A/S 20 and the next one."""
+    measured = sorted({int(row["A_per_S"]) for row in rows if row["stream"] == "active_set" and int(row["A_per_S"]) >= 20})
+    return over_ratios("active_set", "acf2", "taf", measured[:2])(rows)
+
+
+def rebuilds(rows):
+    """Rebuilds of exaf / of taf, both streams, all A/S."""
+    return sum(rows.all(None, "exaf_rebuilds")) / max(1, sum(rows.all(None, "taf_rebuilds")))
+
+
 def always_ahead(rows):
     """Rate of exaf / of taf, on the stream and at the A/S with the least gain."""
     return min(float(row["exaf"]) / float(row["taf"]) for row in rows)
@@ -41,8 +52,13 @@ SENTENCES = [
     Sentence("extqf-longest", "thesis: Section 5.2.2", "or a single 19-bit extension",
              "bits of the longest extension that a block of exaf holds / 19", factor=1, similar=True, claim="extension-bits"),
     Sentence("selqf-active-acf2", "thesis: Figure 6.1", "SELQF FPR performance approaches ACF2 performance",
-             "rates of taf and of the cyclic filter with two bits, active set, A/S 20: the latter / the former", factor=1, similar=True,
-             claim="firehose", judge=over_ratios("active_set", "acf2", "taf", (20,))),
+             "rate of the cyclic filter with two bits / of taf, active set, A/S 20 and the next one of the run (50, at full size 30); the "
+             "paper: from 20 to 35", factor=1, similar=True, claim="firehose", judge=near_acf2),
+    Sentence("selqf-active-best", "thesis: Figure 6.1", "the SELQF performs best at moderate A/S values in the range 5–20",
+             "lowest rate of the other adaptive filters / rate of taf, active set, A/S 5 to 20", claim="firehose",
+             judge=best_of_paper("active_set")),
+    Sentence("selqf-rebuilds", "thesis: Section 5.4.5", "the SELQF rebuilds less often than the EXTQF",
+             "rebuilds of exaf / of taf, both streams, all A/S", claim="firehose", judge=rebuilds),
     Sentence("selqf-outperforms", "thesis: Figure 6.2", "On both data sets, the SELQF consistently outperforms the EXTQF",
              "rate of exaf / of taf, on the stream and at the A/S with the least gain", claim="firehose", judge=always_ahead),
     Sentence("extqf-serendipity", "thesis: Figure 6.2", "serendipitous corrections appear to have little effect on FPR performance",
@@ -98,6 +114,12 @@ SENTENCES = [
              "seeds with which the adaptive filter that wins least often wins at Q/S = 10 / all seeds; it wins when the adversary has no key left", factor=1, claim="rounds",
              judge=lambda rows: max(0.001, min(rows.get(last_round(10, "emptied"), name) for name in (
                  "exaf", "taf", "acf1", "acf2", "acf3", "acf_swapping", "acf_cuckooing")))),
+    Sentence("selqf-rounds-second", "thesis: Section 6.2.3", "fully adapting by round 2",
+             "seeds with which taf and acf3 leave no key after the second round at Q/S = 10 / all seeds", factor=1, claim="rounds",
+             judge=lambda rows: max(0.001, float(max(rows.get("Q_per_S=10,what=queue,round=3", name) for name in ("taf", "acf3")) == 0))),
+    Sentence("selqf-rounds-15", "thesis: Figure 6.4", "The SELQF and ACF1 adapts sometimes but not always",
+             "seeds with which both win at Q/S = 15 / 0.1 of all seeds", factor=1, claim="rounds",
+             judge=lambda rows: max(0.001, min(rows.get(last_round(15, "emptied"), name) for name in ("taf", "acf1"))) / 0.1),
     Sentence("selqf-rounds-only", "thesis: Section 6.4", "only the SELQF and ACF3 beat the adversary",
              "seeds with which taf and acf3 win at Q/S = 10 and no other adaptive filter does / all seeds", factor=1, claim="rounds",
              judge=only_they_win(10, "taf", "acf3")),
