@@ -29,7 +29,7 @@ static const struct {
   const char *kind, *options;
   bool knows_keys;
 } filters[] = {{"bloom", NULL, false},
-               {"stacked", "sampled=84", true},
+               {"stacked", "base=bloom,sampled=84", true},
                {"learned", "form=plain", false},
                {"learned", "form=sandwiched", false}};
 enum { FILTERS = sizeof filters / sizeof *filters };
@@ -113,7 +113,8 @@ static void show(const lists *l, int bits, size_t s, const outcome *o, report *n
   report_cell(numbers, "%zu", l->yes.n);
   report_cell(numbers, "%d", bits);
   report_cell(numbers, "%s", filters[s].kind);
-  report_cell(numbers, "%s", filters[s].options ? filters[s].options : "-");
+  const char *options = filters[s].options ? filters[s].options : "-";
+  report_cell(numbers, "%.*s", (int)strcspn(options, ","), options);
   report_cell(numbers, "%.2f", o->bits);
   report_cell(numbers, "%.6f", o->fpr);
   report_cell(numbers, "%.6f", o->unseen_rate);
@@ -192,7 +193,9 @@ const claim learned_claim = {
     .differs = "Shalla's lists and Open PageRank are not available: the URLs are synthetic, 10^6 "
                "members and 10^7 absent keys, as many as the paper has URLs (quick 5 * 10^4 and "
                "10^5); the full run also has phishing and malware domains against package names "
-               "(bench/fetch_data.sh). The model is linear, not a recurrent network.",
+               "(bench/fetch_data.sh). Layers are Bloom filters, as in the paper. The model is "
+               "linear, not a "
+               "recurrent network.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

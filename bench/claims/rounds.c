@@ -10,7 +10,7 @@
 
 enum { MAX_ROUNDS = 20 };
 
-static const unsigned ratios[] = {10, 15, 20, 30, 50};
+static const unsigned ratios[] = {5, 10, 15, 20, 30, 50};
 
 typedef struct effort {
   uint64_t members, seeds, rounds;
@@ -73,7 +73,7 @@ static void report_outcomes(const outcomes *o, unsigned ratio, effort e, report 
 
 static void judge(const outcomes *o, unsigned ratio, uint64_t seeds, findings *found) {
   finding(found, o->won[CF] == 0);
-  finding(found, o->won[EXAF] == 0);
+  if (ratio >= 10) finding(found, o->won[EXAF] == 0);
   finding(found, o->by_element[EXAF] >= o->by_element[TAF]);
   if (ratio <= 20)
     finding(found, o->won[TAF] == (double)seeds);
@@ -135,9 +135,10 @@ const claim rounds_claim = {
              "extension filter (exaf) loses from 10 on. The cyclic cuckoo filter with 3 "
              "selector bits does better than taf at 30; a static cuckoo filter never removes a "
              "key.",
-    .statement = "taf has at most 1 % of S left in the queue up to Q/S = 20, and more from 30 on; "
-                 "exaf always has more left than that, and never does better than taf; acf3 does "
-                 "better than taf at 30; cf never wins",
+    .statement =
+        "taf has at most 1 % of S left in the queue up to Q/S = 20, and more from 30 on; "
+        "exaf has more left than that from 10 on, and never does better than taf; acf3 does "
+        "better than taf at 30; cf never wins",
     .differs =
         "S has 4000 keys, and 6 rounds with 5 seeds (full: 16000 keys, 20 rounds, and 5 seeds per "
         "run); the thesis does not state the size of S. A queue that is down to 1 % of S "
