@@ -353,10 +353,13 @@ BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool
 /*
  * Puts all records of `from`, and the adaptations of both, into `into`, in one transaction that is
  * held in memory. If a key is in both, the record of `into` stays. `from` does not change. The
- * filters must have the same kind, geometry, hash and seed. Errors: INCOMPATIBLE (also: another
- * layout), FULL, RESERVE_FULL (too many adaptations), NEEDS_STORE (taf: those of both do not fit
- * into a block), BUSY (a batch is open or a migration runs), UNSUPPORTED (the kind; `into` has no
- * transactions; one of them has a no list).
+ * filters must have the same kind, geometry, hash and seed. Errors, with nothing changed:
+ * INCOMPATIBLE (also: another layout), FULL, RESERVE_FULL (the reserve of `into` cannot hold the
+ * adaptations of both), NEEDS_STORE (taf: those of both do not fit into a block), BUSY (a batch is
+ * open or a migration runs), UNSUPPORTED (the kind; `into` has no transactions; one of them has a
+ * no list). After INCOMPATIBLE, FULL, RESERVE_FULL and NEEDS_STORE, scan `from` and put each key
+ * that `into` lacks: `into` then grows and rekeys as for any put. The adaptations of `from` are
+ * lost. To rekey one of them first does not help: its seed is another one then.
  */
 BESOM_API besom_status besom_guard_merge(besom_guard *into, besom_guard *from);
 

@@ -378,6 +378,45 @@ static void guards_can_be_merged(void **state) {
   }
 }
 
+static besom_status put_unless_there(void *ctx, besom_bytes key, besom_bytes value) {
+  subject *into = ctx;
+  besom_bytes found;
+  besom_status status = besom_guard_get(into->guard, key.data, key.len, &found);
+  if (status != BESOM_NOT_FOUND) return status;
+  return besom_guard_put(into->guard, key.data, key.len, value.data, value.len, 0);
+}
+
+/* What besom_guard.h says to do then: put the records of the other guard. */
+static void adaptations_that_do_not_fit(besom_layout layout) {
+  subject *a = heap_array(1, sizeof *a), *b = heap_array(1, sizeof *b);
+  besom_bytes none = {NULL, 0};
+  guard_setup setup = {
+      .filter = {.kind = "aqf", .slots = 400, .width = 3, .seed = seed, .reserve = 0.05},
+      .guard = {.layout = layout, .grow_at = 0.9, .rekey_at = 0.9}};
+  subject_open(a, &setup);
+  subject_open(b, &setup);
+  for (size_t k = 0; k < 100; k++) assert_int_equal(put(a, k, k + 1), BESOM_OK);
+  for (size_t k = 90; k < 200; k++) assert_int_equal(put(b, k, 1000 + k), BESOM_OK);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_answer(a, k), assert_answer(b, k);
+  assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_RESERVE_FULL);
+  assert_consistent(a);
+  assert_consistent(b);
+  assert_int_equal(besom_guard_scan(b->guard, none, none, put_unless_there, a), BESOM_OK);
+  for (size_t k = 100; k < 200; k++) a->values[k] = b->values[k];
+  assert_consistent(a);
+  assert_consistent(b);
+  subject_close(a);
+  subject_close(b);
+  free(a);
+  free(b);
+}
+
+static void a_merge_without_reserve_can_be_done_by_puts(void **state) {
+  (void)state;
+  adaptations_that_do_not_fit(BESOM_LAYOUT_MERGED);
+  adaptations_that_do_not_fit(BESOM_LAYOUT_SPLIT);
+}
+
 static void incompatible_guards_are_not_merged(void **state) {
   (void)state;
   subject *a = heap_array(1, sizeof *a), *b = heap_array(1, sizeof *b);
@@ -423,6 +462,7 @@ int main(void) {
       cmocka_unit_test(longest_and_empty_keys),
       cmocka_unit_test(statistics_tell_offenders_and_rates),
       cmocka_unit_test(guards_can_be_merged),
+      cmocka_unit_test(a_merge_without_reserve_can_be_done_by_puts),
       cmocka_unit_test(incompatible_guards_are_not_merged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
