@@ -29,7 +29,8 @@
  *     besom_set_value         as of every filter: AMBIGUOUS if the fingerprint is not the key's own
  *     besom_remove            removes a pair; AMBIGUOUS if the key has several candidates
  *     besom_adapt             reports all candidates of an absent key; RESERVE_FULL, and none, if
- *                             they are more than the limit of reports
+ *                             they are more than the limit of reports, or above 127 with those that
+ *                             were reported for this key before
  *     besom_iter_next         gives a fingerprint per pair, with its value
  *     besom_merge             keeps all pairs. INCOMPATIBLE with a filter that is no maplet, or has
  *                             other value_bits
@@ -123,6 +124,9 @@ BESOM_API besom_status besom_get_values_many_u64(const besom_filter *f, const ui
  * writes them. An exception denies one pair: it has at least 96 bits of the digest. So no member
  * loses a value, unless its own pair is reported. insert_value, replace_value and set_value remove
  * the exception of their pair. A merge drops an exception if the other maplet may have the pair.
+ *
+ * Not bound, a key has at most 127 reports. One more is RESERVE_FULL, changes nothing, and forgets
+ * no older one (forget=yes). Fewer wrong candidates need wider fingerprints: a lower config.fpr.
  *
  * Errors: as besom_adapt; IS_MEMBER (bound: a stored key with this value is the key), INVALID.
  */

@@ -19,7 +19,7 @@
 #define LISTED 2u
 #define FLAGS (FRESH | LISTED)
 #define ONE_CELL (1u << (2 + TAG_NUMBER_BITS)) /* of distance */
-#define MAX_DISTANCE 127                       /* that a tag can hold, plus 1 */
+#define MAX_DISTANCE MOST_OF_ONE_HOME          /* that a tag can hold, plus 1 */
 
 #define NONE UINT64_MAX /* no cell */
 
@@ -341,13 +341,22 @@ static uint64_t cell_for(const struct exception_set *m, struct probe *p) {
   return i;
 }
 
-/* Whether a number can be inserted: no exception would be too far from home. */
-static bool exceptions_fits(const struct exception_set *m, besom_digest number) {
+/*
+ * Whether n numbers with the home of this one have places, if there are cells for so many or others
+ * are removed: no exception would be too far from home. Those behind them move up by n, less the
+ * free cells before them.
+ */
+static bool exceptions_fit(const struct exception_set *m, besom_digest number, uint64_t n) {
   struct probe p = probe_of(m, number.hi);
   uint64_t i = cell_for(m, &p);
-  if (distance_of(p.tag) > MAX_DISTANCE) return false;
-  for (; tag_at(m, i); i = exceptions_next_cell(m, i))
-    if (distance_of(tag_at(m, i)) == MAX_DISTANCE) return false;
+  if (distance_of(p.tag) + n - 1 > MAX_DISTANCE) return false;
+  for (uint64_t left = m->cells; n && left; left--, i = exceptions_next_cell(m, i)) {
+    unsigned tag = tag_at(m, i);
+    if (!tag)
+      n--;
+    else if (distance_of(tag) + n > MAX_DISTANCE)
+      return false;
+  }
   return true;
 }
 
@@ -409,28 +418,28 @@ bool besom__exceptions_remove(struct exception_set *m, besom_digest d, bool list
 static bool move_all(const struct exception_set *from, struct exception_set *to) {
   struct exception e;
   for (uint64_t cell = 0; besom__exceptions_next(from, &cell, &e);) {
-    if (!exceptions_fits(to, e.number)) return false;
+    if (!exceptions_fit(to, e.number, 1)) return false;
     exceptions_insert(to, &e);
   }
   return true;
 }
 
 /*
- * Replaces the set by one with so many cells or more, in which e fits, too. Errors, with nothing
- * changed: NO_MEMORY; RESERVE_FULL if too many exceptions have nearly the same home, which only an
- * adversary who knows the seed achieves.
+ * Replaces the set by one with so many cells or more, in which n numbers with the home of e fit,
+ * too. Errors, with nothing changed: NO_MEMORY; RESERVE_FULL if too many exceptions have nearly the
+ * same home: those of one key of a maplet, or of an adversary who knows the seed.
  */
 static besom_status exceptions_rebuild(struct exception_set *m, const besom_allocator *allocator,
                                        uint64_t cells, const struct exception_set *shape,
-                                       const struct exception *e) {
-  uint64_t most = 2 * (m->count + FIRST_CELLS);
+                                       const struct exception *e, uint64_t n) {
+  uint64_t most = 2 * (m->count + n + FIRST_CELLS);
   do {
     struct exception_set larger = *shape;
     larger.cells = cells;
     set_geometry(&larger);
     larger.hand = m->cells ? (uint64_t)((bits128)m->hand * cells / m->cells) : 0;
     if (!allocate_cells(&larger, allocator)) return BESOM_NO_MEMORY;
-    bool fit = move_all(m, &larger) && exceptions_fits(&larger, e->number);
+    bool fit = move_all(m, &larger) && exceptions_fit(&larger, e->number, n);
     besom__exceptions_free(fit ? m : &larger, allocator);
     if (fit) {
       *m = larger;
@@ -489,11 +498,12 @@ static besom_status make_space(struct exception_set *m, const besom_allocator *a
                                bool *forget) {
   struct exception_set shape = shape_for(m, e);
   bool same_shape = shape.length == m->length && shape.mixed == m->mixed,
-       has_place = m->cells && exceptions_fits(m, e->number),
+       has_place = m->cells && exceptions_fit(m, e->number, 1),
        grow = too_full(m->count + !*forget, m->cells) || !has_place;
   if (same_shape && !grow) return BESOM_OK;
   uint64_t cells = grow ? grown_cells(m) : m->cells;
-  besom_status status = exceptions_rebuild(m, allocator, cells, &shape, e);
+  besom_status status =
+      limit->reserved ? BESOM_NO_MEMORY : exceptions_rebuild(m, allocator, cells, &shape, e, 1);
   if (status == BESOM_OK || (status == BESOM_NO_MEMORY && limit->no_memory_fails)) return status;
   if (!may_forget(m, limit) || !same_shape || !has_place) return BESOM_RESERVE_FULL;
   *forget = true;
@@ -501,12 +511,21 @@ static besom_status make_space(struct exception_set *m, const besom_allocator *a
 }
 
 besom_status besom__exceptions_reserve(struct exception_set *m, const besom_allocator *allocator,
-                                       const struct exception *e, uint64_t n) {
-  uint64_t cells = grown_cells(m);
+                                       const struct exception *e, uint64_t n,
+                                       const struct exception_limit *limit) {
+  uint64_t cells = grown_cells(m), kept = besom__exceptions_like(m, limit->keep),
+           room = limit->most > m->count ? limit->most - m->count : 0,
+           count = m->count + (n < room ? n : room);
   struct exception_set shape = shape_for(m, e);
-  if (!too_full(m->count + n, m->cells)) return BESOM_OK;
-  while (too_full(m->count + n, cells)) cells++;
-  return exceptions_rebuild(m, allocator, cells, &shape, e);
+  if (kept + n > limit->most || kept + n > MOST_OF_ONE_HOME || (n > room && !limit->forget))
+    return BESOM_RESERVE_FULL;
+  bool has_place = m->cells && exceptions_fit(m, e->number, n);
+  if (has_place && !too_full(count, m->cells)) return BESOM_OK;
+  while (too_full(count, cells)) cells++;
+  besom_status status = exceptions_rebuild(m, allocator, cells, &shape, e, n);
+  if (status == BESOM_OK) return BESOM_OK;
+  bool by_forgetting = limit->forget && has_place && !too_full(kept + n, m->cells);
+  return by_forgetting ? BESOM_OK : BESOM_RESERVE_FULL;
 }
 
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,

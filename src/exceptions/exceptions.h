@@ -37,6 +37,7 @@
 
 #define NUMBER_BITS 128
 #define MOST_EXCEPTIONS (UINT64_C(1) << 40) /* of a limit in the configuration */
+#define MOST_OF_ONE_HOME 127                /* exceptions whose first 48 bits are equal */
 
 /* Zero is an empty set. */
 struct exception_set {
@@ -106,6 +107,7 @@ struct exception_limit {
   uint64_t most; /* exceptions */
   bool forget;   /* at the limit: forget another one, instead of refusing */
   bool no_memory_fails;
+  bool reserved;                /* besom__exceptions_reserve has made room: takes no memory */
   const struct exception *keep; /* not NULL: none that begins like this one is forgotten */
 };
 
@@ -119,11 +121,14 @@ besom_status besom__exceptions_add(struct exception_set *m, const besom_allocato
                                    const struct exception *e, const struct exception_limit *limit);
 
 /*
- * Makes room for n exceptions like e, so that adding them takes no memory. NO_MEMORY, RESERVE_FULL,
- * with nothing changed.
+ * Makes room for n new exceptions whose homes are that of e, so that adding all of them, with
+ * limit->reserved, does not fail. The limit must hold them beside those that it keeps. Without
+ * memory there is room, too, if it may forget so many others. RESERVE_FULL, with nothing changed:
+ * there is none.
  */
 besom_status besom__exceptions_reserve(struct exception_set *m, const besom_allocator *allocator,
-                                       const struct exception *e, uint64_t n);
+                                       const struct exception *e, uint64_t n,
+                                       const struct exception_limit *limit);
 
 /* Removes what denies the digest; with `listed` only from the no list. Returns whether it did. */
 bool besom__exceptions_remove(struct exception_set *m, besom_digest d, bool listed);

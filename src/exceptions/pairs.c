@@ -25,21 +25,22 @@ static struct exception exception_of_key(const besom_filter *f, besom_digest num
                             .length = NUMBER_BITS - popcount(mask)};
 }
 
-/* `keep` as in struct exception_limit. */
+static struct exception exception_of_pair(const besom_filter *f, besom_digest d, uint64_t value) {
+  return (struct exception){pair_number(f, d, value), NUMBER_BITS, .fresh = true};
+}
+
 static besom_status pair_report(besom_filter *f, besom_digest d, uint64_t value,
-                                const struct exception *keep) {
-  struct exception_set *m = besom__reports_set(f);
-  if (!m) return BESOM_RESERVE_FULL;
-  bool was_empty = !m->count;
-  struct exception_limit limit = {besom__report_limit(f), f->reports.forget, .keep = keep};
-  struct exception e = {pair_number(f, d, value), NUMBER_BITS, .fresh = true};
-  besom_status status = besom__exceptions_add(m, &f->allocator, &e, &limit);
+                                const struct exception_limit *limit) {
+  bool was_empty = !f->exceptions->count;
+  struct exception e = exception_of_pair(f, d, value);
+  besom_status status = besom__exceptions_add(f->exceptions, &f->allocator, &e, limit);
   if (was_empty) besom__choose_calls(f);
   return status;
 }
 
 besom_status besom__pair_report(besom_filter *f, besom_digest d, uint64_t value) {
-  return pair_report(f, d, value, NULL);
+  struct exception_limit limit = {besom__report_limit(f), f->reports.forget};
+  return besom__reports_set(f) ? pair_report(f, d, value, &limit) : BESOM_RESERVE_FULL;
 }
 
 void besom__pair_forget(besom_filter *f, besom_digest d, uint64_t value) {
@@ -49,34 +50,21 @@ void besom__pair_forget(besom_filter *f, besom_digest d, uint64_t value) {
 }
 
 /*
- * Makes room for reports of the values, so that reporting them all does not fail halfway. If
- * reports may be forgotten, it need not: without memory another one is.
+ * All of the values or, if it fails, none: room is made before the first. No report of this key is
+ * forgotten for another one.
  */
-static besom_status pair_reserve(besom_filter *f, struct exception_set *m, besom_digest d,
-                                 const uint64_t *values, size_t n) {
-  uint64_t limit = besom__report_limit(f), room = limit > m->count ? limit - m->count : 0;
-  if (n > room && !f->reports.forget) return BESOM_RESERVE_FULL;
-  struct exception first = {pair_number(f, d, values[0]), NUMBER_BITS, .fresh = true};
-  besom_status status = besom__exceptions_reserve(m, &f->allocator, &first, n < room ? n : room);
-  return status == BESOM_OK || f->reports.forget ? BESOM_OK : BESOM_RESERVE_FULL;
-}
-
-/* All of the values or, if it fails, none. No report of this key is forgotten for another one. */
 static besom_status pair_report_values(besom_filter *f, besom_digest d, const uint64_t *values,
                                        size_t n) {
-  besom_status result = BESOM_OK;
   struct exception_set *m = besom__reports_set(f);
   if (!m) return BESOM_RESERVE_FULL;
-  struct exception key = exception_of_key(f, besom__exception_number(m, d));
-  if (n + besom__exceptions_like(m, &key) > besom__report_limit(f)) return BESOM_RESERVE_FULL;
-  besom_status status = pair_reserve(f, m, d, values, n);
-  if (status != BESOM_OK) return status;
-  for (size_t i = 0; i < n; i++) {
-    status = pair_report(f, d, values[i], &key);
-    if (status == BESOM_EVICTED) result = status;
-    if (status == BESOM_OK || status == BESOM_EVICTED) continue;
-    while (i--) besom__pair_forget(f, d, values[i]);
-    return status;
+  struct exception key = exception_of_key(f, besom__exception_number(m, d)),
+                   first = exception_of_pair(f, d, values[0]);
+  struct exception_limit limit = {besom__report_limit(f), f->reports.forget, .reserved = true,
+                                  .keep = &key};
+  besom_status result = besom__exceptions_reserve(m, &f->allocator, &first, n, &limit);
+  for (size_t i = 0; i < n && result != BESOM_RESERVE_FULL; i++) {
+    besom_status status = pair_report(f, d, values[i], &limit);
+    if (status != BESOM_OK) result = status;
   }
   return result;
 }

@@ -8,6 +8,7 @@ def laws(*kinds):
 
 
 TABLES = ["quotient_table", "table_queries", "maplet", "maplet_batches", "maplet_forget",
+          "maplet_reports",
           "quotient_geometry", "published_forms", "filter_stats", "exact_limits", "patches", "saved_fields",
           "filter_config", "cursor_seek", "public_calls", "remove_calls", "inline_calls_avx2"]
 SLOT_META = ["slot_meta", "slot_meta_calls", "slot_meta_code"]
