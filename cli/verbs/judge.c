@@ -3,6 +3,7 @@
 
 #include "arguments.h"
 #include "fail.h"
+#include "files.h"
 #include "json.h"
 #include "lists/domain_lists.h"
 #include "lists/domains.h"
@@ -12,6 +13,7 @@
 
 static struct {
   words yes, no;
+  const char *update;
   uint64_t most;
   bool json;
   key_form form;
@@ -23,6 +25,11 @@ static const argument arguments[] = {
     {"--domains", NULL,
      "keys are names of domains: the nearest listed parent of a name decides, too",
      .flag = &given.form.domains},
+    {"--update", "FILE",
+     "with --domains: the list that besom build --update will replace; names keep as many labels "
+     "as "
+     "it asks",
+     .text = &given.update},
     {"--most", "N", "accept at most N keys; default: all", .count = &given.most, .least = 1,
      .most = 1e14},
     KEY_FORM_ARGUMENTS(given.form),
@@ -38,7 +45,12 @@ static const command judge_command = {
         "unless they are on the no list, too.\n\n"
         "With --domains, names below a listed one are also refused: on the no list they would be "
         "exceptions. If a name of the no list is nearer, the report is accepted. Names are printed "
-        "in the spelling of besom build, without labels that no list asks.\n\n"
+        "in the spelling of besom build, without labels that no list asks. Readers of an updated "
+        "list "
+        "still ask those of the old one: give it with --update.\n\n"
+        "Keys with control bytes, such as a field of CSV with a line break, are refused: the "
+        "output "
+        "is lines. "
         "--format is that of the reports. The lists have a key per line.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
@@ -49,7 +61,8 @@ static const command judge_command = {
         "  besom build list.besom --domains --yes hosts.txt --no good.txt --no reported.txt",
 };
 
-/* The lists. Of domains, no name with more labels is asked: the longest entry, or exception. */
+/* The lists. Of domains, no name with more labels is asked: the longest entry, or exception, or
+ * what the list to be updated was made for. */
 static struct {
   conflicts *yes, *no;
   unsigned labels;
@@ -72,15 +85,27 @@ static void refuse_unread_list(const key_reader *yes) {
        "it have a key per line?");
 }
 
+static unsigned labels_of_updated(void) {
+  if (!given.update) return 0;
+  if (!given.form.domains) usage_error("--update needs --domains");
+  besom_filter *old = filter_open(given.update);
+  unsigned labels = besom_domain_labels(old, NULL);
+  if (!labels) usage_error("--update: %s is no list of domains", given.update);
+  besom_free(old);
+  return labels;
+}
+
 static void read_lists(void) {
   key_form form = {.domains = given.form.domains,
                    .lowercase = given.form.lowercase,
                    .comments = given.form.comments,
                    .is_list = true};
+  unsigned asked = labels_of_updated();
   key_reader *yes = keys_open(given.yes, &form);
   keys_keep(yes);
   lists.yes = conflicts_set(yes);
-  lists.labels = keys_most_labels(yes);
+  unsigned labels = keys_most_labels(yes);
+  lists.labels = labels > asked ? labels : asked;
   refuse_unread_list(yes);
   keys_close(yes);
   if (!given.no.n) return;

@@ -20,7 +20,7 @@
 set -eu
 name=$1 yes=$2 no=$3 key=$4 state=$5 site=$6
 kept=${KEPT:-7} max_change=${MAX_CHANGE:-20%} max_reports=${MAX_REPORTS:-10000}
-domains=() fpr=0.001
+domains=() updated=() fpr=0.001
 [[ ! ${DOMAINS:-} ]] || domains=(--domains) fpr=1e-6 # of a host, whatever its labels
 expires=3d # a client whose mirror is stuck notices within three days
 
@@ -50,8 +50,10 @@ touch "$state/reported.txt"
   cat "$state/reported.txt"
   for file in "${REPORTS:-/dev/null}"/*; do [[ ! -e $file ]] || keys_of_report "$file"; done
 } >"$state/reports.txt"
-besom judge "$state/reports.txt" "${domains[@]}" "${lists[@]}" --most "$max_reports" \
-  >"$state/reported.new" || [[ $? == 1 ]] # 1: none is accepted
+# An update is asked for names with as many labels as the list that it replaces.
+[[ ! ${DOMAINS:-} || ! -e $old ]] || updated=(--update "$old")
+besom judge "$state/reports.txt" "${domains[@]}" "${updated[@]}" "${lists[@]}" \
+  --most "$max_reports" >"$state/reported.new" || [[ $? == 1 ]] # 1: none is accepted
 lists+=(--no "$state/reported.new" --on-conflict no)
 
 # An update of the last version, so that the patch is small; after 16 of them, or if they are large,
