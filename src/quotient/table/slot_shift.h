@@ -176,7 +176,7 @@ ALWAYS_INLINE void pull_words(const struct qtable *t, uint8_t *block, unsigned a
 
 ALWAYS_INLINE void pull_slots(const struct qtable *t, uint8_t *block, uint64_t moved, bool more,
                               bool spare, unsigned width) {
-  unsigned lo = trailing_zeros(moved), hi = more ? 63 : 63 - leading_zeros(moved);
+  unsigned lo = trailing_zeros(moved), hi = more ? 63 : 63 ^ leading_zeros(moved);
   uint8_t *row = block + t->remainders_at + 8 * (width % 8);
   pull_words(t, block, t->words_at + 8 * WORD_END, 1, moved, more);
   pull_words(t, block, t->remainders_at, width % 8, moved, more);
@@ -223,7 +223,8 @@ ALWAYS_INLINE void lower_offsets(const struct qtable *t, uint64_t quotient, uint
   for (uint64_t b = quotient / 64; b++ < last / 64;) {
     unsigned offset = block_offset(block += t->stride);
     if (UNLIKELY(offset == OFFSET_SATURATED)) {
-      lower_saturated_offsets(t, b, last);
+      struct qtable own = *t; /* so that the caller's constants need not be in memory */
+      lower_saturated_offsets(&own, b, last);
       return;
     }
     store8_shared(block, (uint8_t)(offset - 1));

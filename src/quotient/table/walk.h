@@ -157,13 +157,13 @@ ALWAYS_INLINE uint64_t cluster_end_in_block(uint64_t left, uint64_t ends) {
   for (uint64_t last = ends & (0 - ends), next;; last = next) {
     unsigned runs = popcount(left & (last ^ (last - 1)));
     next = bit_number(ends, UINT64_C(1) << (runs & 63));
-    if (next <= last) return next == last ? last : 0;
+    if (next <= last) return next & last;
   }
 }
 
 /* The quotients of a block that are above quotient i, as bits. */
 ALWAYS_INLINE uint64_t quotients_above(const struct qtable *t, const uint8_t *block, unsigned i) {
-  return block_word(t, block, WORD_OCCUPIED) & ~bits_below(i) & ~(UINT64_C(1) << i);
+  return block_word(t, block, WORD_OCCUPIED) & (~UINT64_C(1) << i);
 }
 
 /* The last slot of a cluster that goes on in block b; `room` - 1 in a damaged table. */
