@@ -127,7 +127,7 @@ POINTS = [
     Points("store-layouts", "Operations of both layouts", {
         "paper: merged": [("put", 232000), ("get_absent", 18430000)], "paper: split": [("put", 112000), ("get_absent", 18190000)]}),
     Points("building", "Time per key", {"paper": [
-        ("insert", 0.520092), ("insert half-size", 0.353332), ("merge", 0.039147),
+        ("insert", 0.520092), ("insert half-size", 0.353332), ("merge half-size", 0.039147),
         ("sort (qsort)", 0.348060), ("bulk insert", 0.019569)]}),
     Points("zipf", "False positives of Zipf", zipf_reference),
     Points("zipf", "Space used", lambda rows: horizontal(rows, "until_query", "paper: less than this", 0.001)),

@@ -1,7 +1,8 @@
 /*
  * stacked_rates.c with 60 seeds, all bases, and 1,000 to a million members: the rate of a stack is
  * the planned one. The budget is the largest with at least 400 expected false positives. With
- * arguments, MEMBERS SEEDS, one size with so many seeds: a million members take hours otherwise.
+ * arguments, MEMBERS SEEDS, one size with so many seeds: 60 seeds take 2 CPU minutes with 10^5
+ * members, and some 20 with 10^6.
  */
 #include <stdlib.h>
 
