@@ -15,16 +15,21 @@ static besom_filter *filter_at(jlong address) {
 
 /* ------------------------------------------------------------------ errors */
 
-static void throw_failure(JNIEnv *env, besom_status status, const char *text) {
+static void throw_failure(JNIEnv *env, besom_status status, const char *text, jsize done) {
   jclass type = (*env)->FindClass(env, "besom/Filter$Failure");
-  jmethodID make = type ? (*env)->GetMethodID(env, type, "<init>", "(ILjava/lang/String;)V") : NULL;
+  jmethodID make =
+      type ? (*env)->GetMethodID(env, type, "<init>", "(ILjava/lang/String;I)V") : NULL;
   jstring message = make ? (*env)->NewStringUTF(env, text) : NULL;
-  jobject failure = message ? (*env)->NewObject(env, type, make, (jint)status, message) : NULL;
+  jobject failure =
+      message ? (*env)->NewObject(env, type, make, (jint)status, message, (jint)done) : NULL;
   if (failure) (*env)->Throw(env, failure);
 }
 
-/* An exception of Java that is pending stays: it is the cause. EVICTED is a success. */
-static bool succeeded(JNIEnv *env, besom_status status) {
+/*
+ * An exception of Java that is pending stays: it is the cause. EVICTED is a success. done: keys of a
+ * batch that were added.
+ */
+static bool batch_succeeded(JNIEnv *env, besom_status status, jsize done) {
   char text[256];
   int error = errno;
   if ((*env)->ExceptionCheck(env)) return false;
@@ -33,8 +38,12 @@ static bool succeeded(JNIEnv *env, besom_status status) {
     snprintf(text, sizeof text, "%s: %s", besom_strerror(status), strerror(error));
   else
     snprintf(text, sizeof text, "%s", besom_strerror(status));
-  throw_failure(env, status, text);
+  throw_failure(env, status, text, done);
   return false;
+}
+
+static bool succeeded(JNIEnv *env, besom_status status) {
+  return batch_succeeded(env, status, 0);
 }
 
 /* f is where the call that returned the status has put the filter. */
@@ -168,8 +177,10 @@ METHOD(void, insertLongs)(JNIEnv *env, jclass type, jlong f, jlongArray array) {
   for (jsize i = 0; i < n; i += BATCH) {
     uint64_t keys[BATCH];
     jsize part = n - i < BATCH ? n - i : BATCH;
+    size_t done = 0;
     (*env)->GetLongArrayRegion(env, array, i, part, (jlong *)keys);
-    if (!succeeded(env, besom_insert_many_u64(filter_at(f), keys, (size_t)part, NULL))) return;
+    besom_status status = besom_insert_many_u64(filter_at(f), keys, (size_t)part, &done);
+    if (!batch_succeeded(env, status, i + (jsize)done)) return;
   }
 }
 
@@ -248,7 +259,7 @@ static jlong made_of_config(JNIEnv *env, struct config *config, besom_status sta
   bool wrong = status == BESOM_INVALID || status == BESOM_BAD_OPTION ||
                status == BESOM_UNKNOWN_KIND || status == BESOM_UNSUPPORTED;
   if (wrong && !(*env)->ExceptionCheck(env)) besom_config_check(&config->besom, text, sizeof text);
-  if (text[0]) throw_failure(env, status, text);
+  if (text[0]) throw_failure(env, status, text, 0);
   jlong address = made(env, status, f);
   drop_text(env, config->kind, config->besom.kind);
   drop_text(env, config->options, config->besom.options);

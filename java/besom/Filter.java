@@ -28,16 +28,20 @@ import java.util.function.LongFunction;
  * reference of the calls.
  */
 public final class Filter implements AutoCloseable {
-  /** A call that failed. The filter is as it was before the call. */
+  /** A call that failed. The filter is as it was before the call, and has {@link #done} keys more. */
   public static final class Failure extends RuntimeException {
     private static final long serialVersionUID = 1;
 
     /** The number of the status in besom_types.h, for example {@link #FULL}. */
     public final int status;
 
-    Failure(int status, String message) {
+    /** How many keys {@link #addMany} has added: keys[done] is the one that failed. 0 for other calls. */
+    public final int done;
+
+    Failure(int status, String message, int done) {
       super(message);
       this.status = status;
+      this.done = done;
     }
   }
 
@@ -250,7 +254,7 @@ public final class Filter implements AutoCloseable {
     handle.change(f -> insertLong(f, key));
   }
 
-  /** Adds keys up to the first failure. */
+  /** Adds keys in order, up to the first failure: {@link Failure#done} tells how many. */
   public void addMany(long[] keys) {
     handle.change(f -> insertLongs(f, keys));
   }

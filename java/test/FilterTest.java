@@ -113,6 +113,16 @@ public final class FilterTest {
     }
   }
 
+  static void aBatchThatFailsTellsHowManyKeysItHasAdded() throws Exception {
+    long[] keys = new long[2000];
+    for (int i = 0; i < keys.length; i++) keys[i] = i;
+    try (Filter f = Filter.of("qf").capacity(600).fpr(1e-6).create()) {
+      Filter.Failure full = fails(Filter.FULL, () -> f.addMany(keys));
+      check(full.done >= 600 && full.done == f.size(), full.done + " keys, and " + f.size());
+      check(fails(Filter.NOT_FOUND, () -> f.remove("none such")).done == 0, "another call has added keys");
+    }
+  }
+
   static void buildsExactLists() throws Exception {
     List<byte[]> yes = keys("bad", 3000), no = keys("good", 3000);
     try (Filter f = Filter.of("yesno").build(yes, no); Filter ribbon = Filter.of("ribbon").build(yes)) {
@@ -292,6 +302,7 @@ public final class FilterTest {
     run("keysOfAllLengths", FilterTest::keysOfAllLengths);
     run("integersAreTheirBytes", FilterTest::integersAreTheirBytes);
     run("manyKeys", FilterTest::manyKeys);
+    run("aBatchThatFailsTellsHowManyKeysItHasAdded", FilterTest::aBatchThatFailsTellsHowManyKeysItHasAdded);
     run("buildsExactLists", FilterTest::buildsExactLists);
     run("errorsHaveReasons", FilterTest::errorsHaveReasons);
     run("filesAndMerges", FilterTest::filesAndMerges);

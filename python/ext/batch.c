@@ -121,7 +121,7 @@ static int contains_all(struct filter *self, struct key_array *array, struct par
   return status == BESOM_OK ? 0 : -1;
 }
 
-/* The exception tells by `done` how many keys were added, and names the next one. */
+/* The exception names the next key, and tells by `done` how many were added. */
 static int raise_after(struct filter *self, besom_status status, const struct key_array *array,
                        size_t added) {
   PyObject *name = added < array->n ? besom__py_key_array_name(array, added) : NULL;
@@ -132,13 +132,7 @@ static int raise_after(struct filter *self, besom_status status, const struct ke
   else
     besom__py_raise(self->state, status, NULL);
   Py_XDECREF(name);
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  PyObject *done = PyLong_FromSize_t(added);
-  if (!done || PyObject_SetAttrString(value, "done", done)) PyErr_Clear();
-  Py_XDECREF(done);
-  PyErr_Restore(type, value, traceback);
+  besom__py_tell_done(added);
   return -1;
 }
 

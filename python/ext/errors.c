@@ -123,6 +123,16 @@ static const char *find_range(const char *what) {
   return NULL;
 }
 
+void besom__py_tell_done(size_t added) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject *done = PyLong_FromSize_t(added);
+  if (!done || PyObject_SetAttrString(value, "done", done)) PyErr_Clear();
+  Py_XDECREF(done);
+  PyErr_Restore(type, value, traceback);
+}
+
 void *besom__py_raise_call(struct module_state *state, besom_status status, PyObject *key,
                            const char *what) {
   const char *range = status == BESOM_INVALID && !PyErr_Occurred() ? find_range(what) : NULL;

@@ -14,6 +14,9 @@ void *besom__py_raise(struct module_state *state, besom_status status, const cha
 /* NOT_FOUND: the KeyError of this key. Other statuses: as besom__py_raise, and names the key. */
 void *besom__py_raise_for_key(struct module_state *state, besom_status status, PyObject *key);
 
+/* The exception that is set tells by `done` how many keys of a batch were added. */
+void besom__py_tell_done(size_t added);
+
 /* As besom__py_raise_for_key; INVALID names the range of the argument. what: as below. */
 void *besom__py_raise_call(struct module_state *state, besom_status status, PyObject *key,
                            const char *what);

@@ -150,6 +150,7 @@ static PyObject *insert_pairs(struct filter *self, const struct key_array *keys,
   PyObject *name = added < keys->n ? besom__py_key_array_name(keys, added) : NULL;
   raise_of_pair(self, status, name);
   Py_XDECREF(name);
+  besom__py_tell_done(added);
   return NULL;
 }
 

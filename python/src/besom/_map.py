@@ -143,6 +143,8 @@ class Map(collections.abc.MutableMapping):
     def add_many(self, keys, values):
         """Add pairs. keys: as for Filter.contains_many; values: integers, or names.
 
+        If one does not fit, the attribute `done` of the exception is the number of pairs added.
+
         >>> m = besom.Map(1000)
         >>> m.add_many(["ann", "bob"], [3, 7])
         >>> m["bob"]

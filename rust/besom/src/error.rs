@@ -77,25 +77,26 @@ impl fmt::Display for Status {
     }
 }
 
-/// A call that failed. The filter is as it was before the call.
+/// A call that failed. The filter is as it was before the call, and has [`Error::done`] keys more.
 #[derive(Debug)]
 pub struct Error {
     status: Status,
     detail: String,
     cause: Option<io::Error>,
+    done: usize,
 }
 
 impl Error {
     pub(crate) fn new(status: Status) -> Error {
-        Error { status, detail: String::new(), cause: None }
+        Error { status, detail: String::new(), cause: None, done: 0 }
     }
 
     pub(crate) fn with_detail(status: Status, detail: impl Into<String>) -> Error {
-        Error { status, detail: detail.into(), cause: None }
+        Error { status, detail: detail.into(), cause: None, done: 0 }
     }
 
     pub(crate) fn with_cause(status: Status, cause: io::Error) -> Error {
-        Error { status, detail: String::new(), cause: Some(cause) }
+        Error { status, detail: String::new(), cause: Some(cause), done: 0 }
     }
 
     /// What `errno` says, if a file is the cause.
@@ -107,9 +108,19 @@ impl Error {
         }
     }
 
+    pub(crate) fn after(self, done: usize) -> Error {
+        Error { done, ..self }
+    }
+
     /// Why it failed.
     pub fn status(&self) -> Status {
         self.status
+    }
+
+    /// How many keys [`crate::Filter::insert_many`] and [`crate::Filter::insert_many_u64`] have
+    /// added: the key of this index is the one that failed. 0 for every other call.
+    pub fn done(&self) -> usize {
+        self.done
     }
 }
 

@@ -164,25 +164,25 @@ impl Filter {
         check(unsafe { sys::besom_insert_u64(self.ptr_mut(), key) })
     }
 
-    /// Adds keys in order, and stops at the first failure.
+    /// Adds keys in order, and stops at the first failure: [`Error::done`] keys were added.
     pub fn insert_many<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<(), Error> {
-        for batch in keys.chunks(BATCH) {
+        for (i, batch) in keys.chunks(BATCH).enumerate() {
             let mut given = [sys::besom_bytes { data: null(), len: 0 }; BATCH];
             for (to, key) in given.iter_mut().zip(batch) {
                 *to = bytes(key.as_ref());
             }
-            check(unsafe {
-                sys::besom_insert_many(self.ptr_mut(), given.as_ptr(), batch.len(), null_mut())
-            })?;
+            let (c, n, mut done) = (self.ptr_mut(), batch.len(), 0);
+            check(unsafe { sys::besom_insert_many(c, given.as_ptr(), n, &mut done) })
+                .map_err(|error| error.after(i * BATCH + done))?;
         }
         Ok(())
     }
 
     /// The same for integers.
     pub fn insert_many_u64(&mut self, keys: &[u64]) -> Result<(), Error> {
-        check(unsafe {
-            sys::besom_insert_many_u64(self.ptr_mut(), keys.as_ptr(), keys.len(), null_mut())
-        })
+        let (c, n, mut done) = (self.ptr_mut(), keys.len(), 0);
+        check(unsafe { sys::besom_insert_many_u64(c, keys.as_ptr(), n, &mut done) })
+            .map_err(|error| error.after(done))
     }
 
     /// Takes out one copy of a member. Only what was inserted: else it may take out another key.

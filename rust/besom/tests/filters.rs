@@ -104,6 +104,28 @@ fn failures_are_statuses() {
 }
 
 #[test]
+fn a_batch_that_fails_tells_how_many_keys_it_has_added() {
+    let small = || Filter::builder("qf").capacity(600).fpr(1e-6).create().unwrap();
+    let (mut f, mut g) = (small(), small());
+    let named = keys(2000);
+    let error = f.insert_many(&named).unwrap_err();
+    assert_eq!(error.status(), Status::Full);
+    assert!(error.done() >= 600 && error.done() as u64 == f.stats().keys, "{}", error.done());
+    let error = g.insert_many_u64(&(0..2000).collect::<Vec<_>>()).unwrap_err();
+    assert!(error.done() >= 600 && error.done() as u64 == g.stats().keys, "{}", error.done());
+    // The rest goes in after a growth: nothing is left out, nothing is there twice.
+    let mut left = &named[..];
+    let mut f = small();
+    while let Err(error) = f.insert_many(left) {
+        left = &left[error.done()..];
+        f.resize(2 * f.stats().slots).unwrap();
+    }
+    assert_eq!(f.stats().keys, 2000);
+    assert!(named.iter().all(|key| f.contains(key)));
+    assert_eq!(f.insert("x").and(f.remove("none such")).unwrap_err().done(), 0);
+}
+
+#[test]
 fn files_are_read_copied_and_mapped() {
     let keys = keys(1000);
     let f = filter("aqf", &keys).unwrap();
