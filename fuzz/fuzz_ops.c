@@ -79,7 +79,7 @@ static besom_filter *choose_filter(input *in, state *s) {
   if (status == BESOM_INVALID) {
     config.slots = config.width = 0;
     config.capacity = slots;
-    config.fpr = 1.0 / (1 + width);
+    config.fpr = choice % 2 ? 1.0 / (1 + width) : 1.0 / (2u << width / 4);
     status = besom_create(&config, &f);
   }
   s->needs_store = kind_needs_store(kind);

@@ -216,12 +216,13 @@ static void count_queries(child *c, const micro_case *s, call_style style, besom
 
 /*
  * The slots that are filled to 85 and 90 %. A Bloom kind has bits instead, and takes the keys of a
- * quotient table. If the capacity is less than 90 % of the slots, it is filled to its capacity.
+ * quotient table. If the capacity is less than 90 % of the slots, it is filled to its capacity. So
+ * is a pqf with more slots in a bin than mini-quotients, which its statistics call slots.
  */
 static uint64_t slots_of(const micro_case *s, const micro_plan *p) {
   uint64_t slots = s->stats.slots < 2 * p->slots ? s->stats.slots : p->slots,
            most = (uint64_t)((double)s->stats.capacity / 0.9);
-  return slots < most ? slots : most;
+  return s->stats.slots < s->stats.capacity || most < slots ? most : slots;
 }
 
 static void count_style(child *c, const micro_case *s, call_style style) {
@@ -274,7 +275,7 @@ int instruction_child(const instruction_plan *plan) {
   if (!RUNNING_ON_VALGRIND) fail(INSTRUCTION_CHILD ": this process does not run under valgrind");
   size_t room = plan->slots < MAX_LOOP_QUERIES ? MAX_LOOP_QUERIES : plan->slots;
   child c = {.plan = {.slots = plan->slots,
-                      .width = 8,
+                      .width = plan->width,
                       .load = 0.9,
                       .rounds = 1,
                       .seed = BENCH_SEED,

@@ -24,7 +24,7 @@ typedef struct counted_operation {
 extern const counted_operation counted_operations[];
 
 typedef struct instruction_plan {
-  uint64_t slots;
+  uint64_t slots, width;
   const char *isa;   /* NULL for the fastest that valgrind knows */
   const char *kinds; /* a comma-separated list */
   bool concurrent;   /* filters with BESOM_CONCURRENT */
@@ -38,8 +38,8 @@ typedef struct instruction_plan {
 int instruction_child(const instruction_plan *plan);
 
 /*
- * besom-bench instructions --child SLOTS ISA KINDS FORM runs the child; ISA is "best" for NULL,
- * FORM is "plain", "concurrent" or "reports". --help does not list it.
+ * besom-bench instructions --child SLOTS WIDTH ISA KINDS FORM runs the child; ISA is "best" for
+ * NULL, FORM is "plain", "concurrent" or "reports". --help does not list it.
  */
 #define INSTRUCTION_CHILD "--child"
 #define BEST_ISA "best"

@@ -58,9 +58,10 @@ static int run(char **argv, int *status) {
 }
 
 static int run_child(const instruction_plan *plan, const char *directory, int *status) {
-  char self[PATH_MAX] = "", slots[32], out[PATH_MAX + 64], log[PATH_MAX + 64];
+  char self[PATH_MAX] = "", slots[32], width[32], out[PATH_MAX + 64], log[PATH_MAX + 64];
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return errno;
   snprintf(slots, sizeof slots, "%llu", (unsigned long long)plan->slots);
+  snprintf(width, sizeof width, "%llu", (unsigned long long)plan->width);
   snprintf(out, sizeof out, "--callgrind-out-file=%s/count", directory);
   snprintf(log, sizeof log, "--log-file=%s/log", directory);
   char *argv[] = {"valgrind",
@@ -73,6 +74,7 @@ static int run_child(const instruction_plan *plan, const char *directory, int *s
                   "instructions",
                   INSTRUCTION_CHILD,
                   slots,
+                  width,
                   (char *)(plan->isa ? plan->isa : BEST_ISA),
                   (char *)plan->kinds,
                   plan->concurrent ? CONCURRENT_FORM

@@ -72,6 +72,8 @@ static void complete_request(request *r, const char *kinds) {
     usage_error("--budget: it is for plain filters");
   if (r->plan.reports && r->plan.concurrent) usage_error("--reports excludes --concurrent");
   if (r->budget) read_budget(r);
+  if (r->budget && r->plan.width) usage_error("--budget: it is for 8-bit remainders");
+  if (!r->plan.width) r->plan.width = 8;
   if (!r->plan.slots) r->plan.slots = DEFAULT_SLOTS;
   if (kinds)
     add_listed_kinds(r, kinds);
@@ -138,13 +140,14 @@ static void compare(const request *r, const instruction_table *t) {
 /* ------------------------------------------------------------------ the command */
 
 static int run_child(int argc, char **argv) {
-  if (argc != 6) usage_error(INSTRUCTION_CHILD " takes SLOTS ISA KINDS FORM");
+  if (argc != 7) usage_error(INSTRUCTION_CHILD " takes SLOTS WIDTH ISA KINDS FORM");
   return instruction_child(
       &(instruction_plan){.slots = strtoull(argv[2], NULL, 10),
-                          .isa = strcmp(argv[3], BEST_ISA) == 0 ? NULL : argv[3],
-                          .kinds = argv[4],
-                          .concurrent = strcmp(argv[5], CONCURRENT_FORM) == 0,
-                          .reports = strcmp(argv[5], REPORTS_FORM) == 0});
+                          .width = strtoull(argv[3], NULL, 10),
+                          .isa = strcmp(argv[4], BEST_ISA) == 0 ? NULL : argv[4],
+                          .kinds = argv[5],
+                          .concurrent = strcmp(argv[6], CONCURRENT_FORM) == 0,
+                          .reports = strcmp(argv[6], REPORTS_FORM) == 0});
 }
 
 static void parse(request *r, int argc, char **argv) {
@@ -153,6 +156,8 @@ static void parse(request *r, int argc, char **argv) {
       {"--kinds", "A,B", "kinds to count; default: those of the budget, or all", .text = &kinds},
       {"--slots", "N", "slots of a quotient table; default: those of the budget, or 262144",
        .count = &r->plan.slots, .least = 4096, .most = 1 << 26},
+      {"--width", "N", "bits of a remainder of quotient kinds; default 8", .count = &r->plan.width,
+       .least = 1, .most = 32},
       {"--isa", "NAME", "use no faster instructions than portable or avx2; default avx2",
        .text = &r->plan.isa},
       {"--concurrent", NULL, "count filters with BESOM_CONCURRENT, used by one thread",
@@ -172,8 +177,8 @@ static void parse(request *r, int argc, char **argv) {
           .about =
               "Counts the instructions per operation with valgrind --tool=callgrind. Keys are "
               "64-bit integers; the hash is included, the loop around the calls is not. "
-              "Quotient kinds have 8-bit remainders; the other kinds have the same FPR, and "
-              "cuckoo kinds therefore 12-bit fingerprints.\n\n"
+              "Quotient kinds have 8-bit remainders, or those of --width; the other kinds have the "
+              "same FPR, and cuckoo kinds therefore fingerprints of 4 bits more.\n\n"
               "insert: average from empty to 85 % of the slots; insert_last: from 85 to 90 %; "
               "negative, positive: queries at 90 %; remove: the keys of insert_last; _batch: by "
               "the _many calls, 256 keys per call, per key. A kind without slots is filled to "

@@ -16,7 +16,7 @@
 #include "prototype.h"
 #include "quotient/quotient_filter.h"
 
-static const struct bin_layout flagged = {32, 1, 22, 29, 5, 14, 34, 222};
+static const struct bin_layout flagged = {32, 8, 22, 29, 5, 14, 34, 222};
 
 /* ------------------------------------------------------------------ flags */
 
@@ -40,7 +40,8 @@ static __attribute__((noinline)) bool bins_decide(const uint8_t *bin, struct pqf
                                                   besom_digest d) {
   struct slot_run run = run_of_header(bin_entries(bin, &flagged), at.mini);
   uint32_t flags = flags_of(bin),
-           equal = bin_matches(bin, &flagged, run, at.remainder) << run.first % 32 & ~flags;
+           equal =
+               (uint32_t)bin_matches(bin, &flagged, run, at.remainder) << run.first % 32 & ~flags;
   if (equal & ~(flags >> 1)) return true;
   for (; equal; equal &= equal - 1) {
     unsigned slot = trailing_zeros(equal) + 1;
@@ -66,7 +67,7 @@ ALWAYS_INLINE bool bins_have(const struct pqf *p, besom_digest d) {
   const uint8_t *bin = bin_at(p, &flagged, at.bin);
   uint64_t end = bin_run_end(bin, at);
   if (UNLIKELY(bin_ends_with(&flagged, end, at))) return bins_have_last(p, d);
-  uint32_t equal = bin_slots_equal(bin, &flagged, at.remainder), flags = flags_of(bin);
+  uint32_t equal = (uint32_t)bin_slots_equal(bin, &flagged, at.remainder), flags = flags_of(bin);
   if (UNLIKELY(equal & flags >> 1)) return bins_decide(bin, at, d);
   return (load64(bin) + _pdep_u64(equal & ~flags, load64(bin))) & end;
 }
@@ -83,7 +84,8 @@ ALWAYS_INLINE void open_slot(uint8_t *bin, unsigned slot, unsigned mini, uint8_t
 /* After smaller remainders of the run, and their extensions. */
 ALWAYS_INLINE void put_in_bin(uint8_t *bin, struct pqf_place at) {
   uint64_t entries = bin_entries(bin, &flagged), end = select_bit(~entries, at.mini);
-  uint32_t flags = flags_of(bin), from = bin_slots_from(bin, &flagged, at.remainder) | flags;
+  uint32_t flags = flags_of(bin),
+           from = (uint32_t)bin_slots_from(bin, &flagged, at.remainder) | flags;
   unsigned place = 64 - leading_zeros(~_pdep_u64(from, entries) & (end - 1)),
            slot = place - at.mini;
   slot += trailing_zeros(~(uint64_t)flags >> slot);
@@ -139,7 +141,8 @@ static bool bins_extend(besom_filter *f, besom_digest d) {
   uint8_t *bin = bin_at(pqf_of(f), &flagged, at.bin);
   struct slot_run run = run_of_header(bin_entries(bin, &flagged), at.mini);
   uint32_t flags = flags_of(bin),
-           equal = bin_matches(bin, &flagged, run, at.remainder) << run.first % 32 & ~flags;
+           equal =
+               (uint32_t)bin_matches(bin, &flagged, run, at.remainder) << run.first % 32 & ~flags;
   if (popcount(bin_entries(bin, &flagged)) >= flagged.slots || popcount(equal) != 1) return false;
   if (equal & flags >> 1) return false;
   open_slot(bin, trailing_zeros(equal) + 1, at.mini, extension_of(d), true);

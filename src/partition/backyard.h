@@ -5,7 +5,7 @@
  * stores its origin, which is twice the layer, and 1 more in the second yard.
  *
  * A yard is a header like that of a bin, with origins instead of mini-quotients, and the values of
- * its entries, mini_bits + 8 * rows bits each, sorted by origin and then by value.
+ * its entries, mini_bits and the bits of a remainder each, sorted by origin and then by value.
  *
  * An entry goes to the emptier yard. If both are full, entries of other bins move on to their other
  * yards, in up to three steps. Without that, bins that are filled in ascending order (when filters

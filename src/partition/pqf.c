@@ -13,13 +13,13 @@ extern const struct pqf_calls besom__pqf_calls_avx2[BIN_LAYOUTS],
     besom__pqf_calls_avx512[BIN_LAYOUTS];
 #endif
 
-static const struct pqf_calls *pqf_calls_for(enum isa isa, unsigned rows) {
+static const struct pqf_calls *pqf_calls_for(enum isa isa, unsigned layout) {
 #ifdef BESOM_X86_VARIANTS
-  if (isa == ISA_AVX512) return &besom__pqf_calls_avx512[rows - 1];
-  if (isa == ISA_AVX2) return &besom__pqf_calls_avx2[rows - 1];
+  if (isa == ISA_AVX512) return &besom__pqf_calls_avx512[layout];
+  if (isa == ISA_AVX2) return &besom__pqf_calls_avx2[layout];
 #endif
   (void)isa;
-  return &besom__pqf_calls_portable[rows - 1];
+  return &besom__pqf_calls_portable[layout];
 }
 
 /* ------------------------------------------------------------------ creating and freeing */
@@ -31,12 +31,12 @@ static uint64_t pqf_table_bytes(const struct pqf *p) {
 /* Sets everything that follows from the geometry and the place of the table. */
 static void pqf_set_table(struct pqf *p, const struct pqf_geometry *g, enum isa isa,
                           uint8_t *table) {
-  const struct bin_layout *l = bin_layout_of(g->rows);
+  const struct bin_layout *l = &bin_layouts[g->layout];
   p->layout = l;
   p->bins = g->bins;
   p->unused_bits = 64 - g->width;
   p->isa = isa;
-  p->calls = pqf_calls_for(isa, g->rows);
+  p->calls = pqf_calls_for(isa, g->layout);
   p->n_yards = besom__pqf_yards(l, g->bins);
   p->yards_inverse = UINT64_MAX / p->n_yards;
   for (unsigned i = 0; i < MAX_FAN; i++) p->strides[i] = 1 + scaled(mixed(i + 1), p->n_yards - 1);
@@ -52,7 +52,7 @@ static uint64_t pqf_allocated_bytes(const struct pqf *p) {
 static besom_status pqf_new_table(besom_filter *f, const struct pqf_geometry *g, enum isa isa) {
   struct pqf *p = pqf_of(f);
   p->memory = besom__allocate(&f->allocator,
-                              besom__pqf_bytes(bin_layout_of(g->rows), g->bins) + YARD_BYTES - 1);
+                              besom__pqf_bytes(&bin_layouts[g->layout], g->bins) + YARD_BYTES - 1);
   if (!p->memory) return BESOM_NO_MEMORY;
   uintptr_t at = (uintptr_t)p->memory;
   pqf_set_table(p, g, isa, (uint8_t *)p->memory + (-at & (YARD_BYTES - 1)));
@@ -68,7 +68,8 @@ static besom_status pqf_create(besom_filter *f, const besom_config *config) {
 }
 
 static struct pqf_geometry pqf_geometry_of(const struct pqf *p) {
-  return (struct pqf_geometry){p->layout->rows, pqf_width(p), p->bins, p->head.capacity};
+  return (struct pqf_geometry){(unsigned)(p->layout - bin_layouts), pqf_width(p), p->bins,
+                               p->head.capacity};
 }
 
 static besom_status pqf_create_like(besom_filter *f, const besom_filter *model) {
@@ -92,7 +93,7 @@ static const struct pqf_calls *pqf_hashing_calls(const besom_filter *f) {
 static bool pqf_inline_facts(const besom_filter *f, uint32_t layout, besom_inline_facts *out) {
   const struct pqf *p = const_pqf_of(f);
   const struct bin_layout *l = p->layout;
-  bool is_known = l->rows == 1 && l->bytes == 32 && l->slots == 25 && l->minis == 29;
+  bool is_known = l->bits == 8 && l->bytes == 32 && l->slots == 25 && l->minis == 29;
   if (layout != BESOM_INLINE_PQF || !is_known) return false;
   out->bits = p->front;
   out->number[0] = p->bins;
@@ -212,7 +213,7 @@ static bool next_in_bin(const struct pqf *p, uint64_t *state, uint64_t *value) {
   unsigned slot = (unsigned)state[AT_SLOT];
   if (!entry || slot >= l->slots) return bin_is_marked(bin, l) && next_in_yards(p, state, value);
   state[AT_SLOT]++;
-  *value = (uint64_t)(trailing_zeros(entry) - slot) << (8 * l->rows) | bin_remainder(bin, l, slot);
+  *value = (uint64_t)(trailing_zeros(entry) - slot) << l->bits | bin_remainder(bin, l, slot);
   return true;
 }
 
@@ -222,7 +223,7 @@ static bool next_place(const struct pqf *p, uint64_t *state, struct pqf_place *a
   while (state[AT_BIN] < p->bins) {
     if (next_in_bin(p, state, &value)) {
       *at = (struct pqf_place){state[AT_BIN], value & bits_below(pqf_width(p)),
-                               (unsigned)(value >> (8 * l->rows))};
+                               (unsigned)(value >> l->bits)};
       if (at->mini >= l->minis) continue; /* damaged */
       return true;
     }
@@ -259,7 +260,7 @@ static besom_status pqf_merge(const besom_filter *a, const besom_filter *b, beso
   const struct pqf *x = const_pqf_of(a), *y = const_pqf_of(b);
   uint64_t state[4] = {0};
   struct pqf_place at;
-  if (x->layout->rows != y->layout->rows || x->bins != y->bins || x->unused_bits != y->unused_bits)
+  if (x->layout != y->layout || x->bins != y->bins || x->unused_bits != y->unused_bits)
     return BESOM_INCOMPATIBLE;
   if (!into->is_set && a->items + b->items > into->capacity) return BESOM_FULL;
   memcpy(pqf_of(into)->yards, x->yards, (size_t)pqf_table_bytes(x));
@@ -277,7 +278,7 @@ static besom_status pqf_merge(const besom_filter *a, const besom_filter *b, beso
 static besom_status pqf_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
   const struct pqf *p = const_pqf_of(f);
   struct pqf_geometry g = pqf_geometry_of(p);
-  unsigned most = 8u * p->layout->rows, minis = p->layout->minis;
+  unsigned most = p->layout->bits, minis = p->layout->minis;
   bool divides = true;
   for (; slots > g.bins * minis && g.width; g.width--) {
     g.bins *= 2;
@@ -329,6 +330,11 @@ static uint64_t spilled_entries(const struct pqf *p) {
   return n;
 }
 
+/* Unlike the slots of the statistics. */
+static uint64_t slots_of_table(const struct pqf *p) {
+  return p->bins * p->layout->slots + p->n_yards * p->layout->yard_slots;
+}
+
 static void pqf_stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct pqf *p = const_pqf_of(f);
@@ -336,7 +342,7 @@ static void pqf_stats(const besom_filter *f, struct stats_out *out) {
   s->slots = p->bins * p->layout->minis;
   s->width = pqf_width(p);
   s->bytes += p->memory ? pqf_allocated_bytes(p) : pqf_table_bytes(p);
-  s->load_factor = (double)f->items / (double)s->slots;
+  s->load_factor = (double)f->items / (double)slots_of_table(p);
   s->expected_fpr = besom__pqf_fpr(p->layout, p->bins, pqf_width(p), f->items);
   s->fpr_at_capacity = besom__pqf_fpr(p->layout, p->bins, pqf_width(p), f->capacity);
 }
@@ -352,8 +358,8 @@ static const char *check_entries(const struct pqf *p, uint64_t number, uint64_t 
     if (value < last) return "the entries of a bin are not in order";
     copies = value == last ? copies + 1 : 1;
     if (copies > PQF_MAX_COPIES) return "there are more copies of an entry than there may be";
-    if (value >> (8 * l->rows) >= l->minis) return "there is no such mini-quotient";
-    if ((value & bits_below(8u * l->rows)) >> width) return "a remainder is too long";
+    if (value >> l->bits >= l->minis) return "there is no such mini-quotient";
+    if ((value & bits_below(l->bits)) >> width) return "a remainder is too long";
   }
   return NULL;
 }
@@ -406,7 +412,7 @@ static const char *pqf_validate(const besom_filter *f) {
 static void pqf_save(const besom_filter *f, struct sections_out *out) {
   const struct pqf *p = const_pqf_of(f);
   besom__write_u64(&out->parameters, p->bins);
-  besom__write_u32(&out->parameters, 8u * p->layout->rows);
+  besom__write_u32(&out->parameters, p->layout->bits);
   besom__write_u32(&out->parameters, pqf_width(p));
   add_section(out, TAG_BITS, p->yards, pqf_table_bytes(p));
 }
@@ -415,12 +421,10 @@ static besom_status pqf_load(besom_filter *f, struct sections_in *in) {
   struct pqf_geometry g = {.capacity = f->capacity, .bins = besom__read_u64(&in->parameters)};
   uint32_t slot_bits = besom__read_u32(&in->parameters);
   g.width = besom__read_u32(&in->parameters);
-  g.rows = slot_bits / 8;
   const struct section *bits = take_section(in, TAG_BITS);
-  if (!bits || slot_bits % 8 || g.rows < 1 || g.rows > BIN_LAYOUTS || g.width < 1 ||
-      g.width > 8 * g.rows)
-    return BESOM_CORRUPT;
-  const struct bin_layout *l = bin_layout_of(g.rows);
+  while (g.layout < BIN_LAYOUTS && bin_layouts[g.layout].bits != slot_bits) g.layout++;
+  if (!bits || g.layout == BIN_LAYOUTS || g.width < 1 || g.width > slot_bits) return BESOM_CORRUPT;
+  const struct bin_layout *l = &bin_layouts[g.layout];
   if (!g.bins || !besom__pqf_is_addressable(l, g.bins, g.width) || !g.capacity ||
       g.capacity > besom__pqf_capacity(l, g.bins) || bits->len != besom__pqf_bytes(l, g.bins))
     return BESOM_CORRUPT;

@@ -14,21 +14,21 @@
 #include "kind.h"
 
 enum {
-  BIN_LAYOUTS = 4,
+  BIN_LAYOUTS = 5,
   MAX_FAN = 14,
   YARD_BYTES = 64,
   PQF_MAX_COPIES = 16,
 };
 
 /*
- * A layout. slots + minis + 1 bits of a bin are its header, and the rest are `rows` rows of one
- * byte per slot. minis is odd: then the number of quotients, which statistics call slots, can be
- * halved if and only if the bins can be. yard_slots + 2 * fan is at most 64, the bits of the header
- * of a bin in the backyard.
+ * A layout. slots + minis + 1 bits of a bin are its header, and the rest are the remainders
+ * (rows.h). minis is odd: then the number of quotients, which statistics call slots, can be halved
+ * if and only if the bins can be. yard_slots + 2 * fan is at most 64, the bits of the header of a
+ * bin in the backyard.
  */
 struct bin_layout {
   uint8_t bytes; /* of a bin */
-  uint8_t rows;  /* bytes of a remainder */
+  uint8_t bits;  /* of a remainder */
   uint8_t slots, minis;
   uint8_t mini_bits;
   uint8_t fan; /* so many bins have the same first bin in the backyard, and the same second one */
@@ -36,17 +36,12 @@ struct bin_layout {
   uint16_t keys_of_ten; /* the capacity of ten bins */
 };
 
-/* By rows, from 1. Constants for the compiler: so every source file has its own. */
+/* By bits, ascending. Constants for the compiler: so every source file has its own. */
 static const struct bin_layout bin_layouts[BIN_LAYOUTS] = {
-    {32, 1, 25, 29, 5, 14, 34, 252},
-    {64, 2, 28, 35, 6, 8, 20, 280},
-    {64, 3, 18, 45, 6, 5, 14, 175},
-    {64, 4, 14, 49, 6, 4, 11, 130},
+    {32, 8, 25, 29, 5, 14, 34, 252}, {64, 12, 37, 25, 5, 8, 26, 377},
+    {64, 16, 28, 35, 6, 8, 20, 280}, {64, 24, 18, 45, 6, 5, 14, 175},
+    {64, 32, 14, 49, 6, 4, 11, 130},
 };
-
-ALWAYS_INLINE const struct bin_layout *bin_layout_of(unsigned rows) {
-  return &bin_layouts[rows - 1];
-}
 
 /* Where an entry belongs. */
 struct pqf_place {
@@ -107,7 +102,7 @@ ALWAYS_INLINE struct pqf_place pqf_place_of(const struct pqf *p, const struct bi
 }
 
 ALWAYS_INLINE uint64_t value_of_place(const struct bin_layout *l, struct pqf_place at) {
-  return (uint64_t)at.mini << (8 * l->rows) | at.remainder;
+  return (uint64_t)at.mini << l->bits | at.remainder;
 }
 
 /* The operations append and parts (pqf_append.c). */
@@ -129,7 +124,7 @@ double besom__pqf_fpr(const struct bin_layout *l, uint64_t bins, unsigned width,
 
 /* What a configuration asks for. Errors: INVALID, NO_MEMORY (of no machine). */
 struct pqf_geometry {
-  unsigned rows; /* the layout */
+  unsigned layout; /* its number */
   unsigned width;
   uint64_t bins, capacity;
 };

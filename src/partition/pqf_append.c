@@ -41,9 +41,7 @@ static enum filled fill_slot(const struct pqf *p, const struct bin_layout *l,
   uint64_t value = value_of_place(l, at);
   to->copies = to->used && value == to->last ? to->copies + 1 : 1;
   if (to->copies > PQF_MAX_COPIES) return FILL_TOO_OFTEN;
-  uint8_t *bin = bin_at(p, l, at.bin);
-  for (unsigned row = 0; row < l->rows; row++)
-    bin_row(bin, l, row)[to->used] = byte_of_row(at.remainder, row);
+  bin_set_remainder(bin_at(p, l, at.bin), l, to->used, at.remainder);
   to->entries |= UINT64_C(1) << (to->used++ + at.mini);
   to->last = value;
   return FILLED;

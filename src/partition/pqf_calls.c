@@ -33,14 +33,14 @@ ALWAYS_INLINE bool bin_ends_with(const struct bin_layout *l, uint64_t end, struc
 ALWAYS_INLINE bool bin_has(const uint8_t *bin, const struct bin_layout *l, uint64_t end,
                            struct pqf_place at) {
   uint64_t header = load64(bin);
-  uint32_t equal = bin_slots_equal(bin, l, at.remainder);
+  uint64_t equal = bin_slots_equal(bin, l, at.remainder);
 #if defined(__BMI2__)
   /* Equal entries of a run, added to its bits, carry into its end. */
   return (header + _pdep_u64(equal, header)) & end;
 #else
   struct slot_run run = {64 - leading_zeros(~header & (end - 1)) - at.mini,
                          trailing_zeros(end) - at.mini};
-  return equal >> run.first % 32 & bits_below((run.end - run.first) % 64);
+  return equal >> run.first % 64 & bits_below((run.end - run.first) % 64);
 #endif
 }
 
@@ -154,8 +154,8 @@ ALWAYS_INLINE besom_status pqf_spill_new(besom_filter *f, const struct bin_layou
   uint8_t *bin = bin_at(p, l, number);
   unsigned copies = 0;
   if (is_last) {
-    struct slot_run run = run_of_header(bin_entries(bin, l), (unsigned)(value >> (8 * l->rows)));
-    copies = popcount(bin_matches(bin, l, run, value & bits_below(8u * l->rows)));
+    struct slot_run run = run_of_header(bin_entries(bin, l), (unsigned)(value >> l->bits));
+    copies = popcount(bin_matches(bin, l, run, value & bits_below(l->bits)));
   }
   if (bin_is_marked(bin, l)) copies += yards_count(p, l, number, value);
   if (copies >= PQF_MAX_COPIES || !yards_insert(p, l, number, value)) return BESOM_FULL;
@@ -170,10 +170,10 @@ ALWAYS_INLINE besom_status pqf_spill(besom_filter *f, const struct bin_layout *l
   const struct pqf *p = pqf_of(f);
   uint8_t *bin = bin_at(p, l, number);
   uint64_t last = bin_last(bin, l), entries = bin_entries(bin, l),
-           remainder = value & bits_below(8u * l->rows);
+           remainder = value & bits_below(l->bits);
   if (popcount(entries) > l->slots) return BESOM_FULL; /* damaged */
   if (value >= last) return pqf_spill_new(f, l, number, value, value == last);
-  unsigned mini = (unsigned)(value >> (8 * l->rows)),
+  unsigned mini = (unsigned)(value >> l->bits),
            at = bin_place_for(bin, l, entries, mini, remainder);
   if (bin_has_all_copies(bin, l, entries, at - mini, mini, remainder)) return BESOM_FULL;
   if (!yards_insert(p, l, number, last)) return BESOM_FULL;
@@ -296,61 +296,69 @@ RARE besom_status pqf_remove_bytes(besom_filter *f, const void *key, size_t len)
 #define LAYOUT_NAME_IN(name, i, isa) LAYOUT_NAME_OF(name, i, isa)
 #define LAYOUT_NAME(name, i) LAYOUT_NAME_IN(name, i, BESOM_ISA)
 
-#define CALLS_OF_LAYOUT(i)                                                                     \
-  RARE bool LAYOUT_NAME(pqf_rare_has, i)(const struct pqf *p, uint64_t hi) {                   \
-    const struct bin_layout *l = &bin_layouts[i];                                              \
-    return pqf_has_last(p, l, pqf_place_of(p, l, (besom_digest){hi, 0}));                      \
-  }                                                                                            \
-  RARE besom_status LAYOUT_NAME(pqf_rare_spill, i)(besom_filter * f, uint64_t bin,             \
-                                                   uint64_t value) {                           \
-    return pqf_spill(f, &bin_layouts[i], bin, value);                                          \
-  }                                                                                            \
-  RARE besom_status LAYOUT_NAME(pqf_rare_refill, i)(const struct pqf *p, uint64_t bin) {       \
-    return pqf_refill(p, &bin_layouts[i], bin);                                                \
-  }                                                                                            \
-  RARE besom_status LAYOUT_NAME(pqf_rare_take, i)(besom_filter * f, uint64_t bin,              \
-                                                  uint64_t value) {                            \
-    return pqf_take_spilled(f, &bin_layouts[i], bin, value);                                   \
-  }                                                                                            \
-  static const struct pqf_rare LAYOUT_NAME(pqf_rare_calls, i) = {                              \
-      LAYOUT_NAME(pqf_rare_has, i), LAYOUT_NAME(pqf_rare_spill, i),                            \
-      LAYOUT_NAME(pqf_rare_refill, i), LAYOUT_NAME(pqf_rare_take, i)};                         \
-  CALL bool LAYOUT_NAME(pqf_contains_u64, i)(const besom_filter *f, uint64_t key) {            \
-    return pqf_has_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i),                 \
-                          xxh3_u64(&f->hasher, key));                                          \
-  }                                                                                            \
-  CALL bool LAYOUT_NAME(pqf_contains_digest, i)(const besom_filter *f, besom_digest d) {       \
-    return pqf_has_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), d);             \
-  }                                                                                            \
-  CALL besom_status LAYOUT_NAME(pqf_insert_u64, i)(besom_filter * f, uint64_t key) {           \
-    return pqf_put_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i),                 \
-                          xxh3_u64(&f->hasher, key));                                          \
-  }                                                                                            \
-  CALL besom_status LAYOUT_NAME(pqf_insert_digest, i)(besom_filter * f, besom_digest d) {      \
-    return pqf_put_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), d);             \
-  }                                                                                            \
-  static void LAYOUT_NAME(pqf_contains_many, i)(const besom_filter *f, const besom_digest *d,  \
-                                                size_t n, uint64_t *bitmap) {                  \
-    pqf_query_many(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), d, n, bitmap);         \
-  }                                                                                            \
-  static besom_status LAYOUT_NAME(pqf_insert_many, i)(besom_filter * f, const besom_digest *d, \
-                                                      size_t n, size_t *done) {                \
-    return pqf_put_many(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), d, n, done);      \
-  }                                                                                            \
-  static bool LAYOUT_NAME(pqf_has, i)(const besom_filter *f, struct pqf_place at) {            \
-    return pqf_has_at(const_pqf_of(f), &bin_layouts[i], at);                                   \
-  }                                                                                            \
-  static besom_status LAYOUT_NAME(pqf_put, i)(besom_filter * f, struct pqf_place at) {         \
-    return pqf_put_at(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), at);                \
-  }                                                                                            \
-  CALL besom_status LAYOUT_NAME(pqf_take, i)(besom_filter * f, besom_digest d) {               \
-    return pqf_take_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i), d);            \
-  }                                                                                            \
-  CALL besom_status LAYOUT_NAME(pqf_remove_key, i)(besom_filter * f, const void *key,          \
-                                                   size_t len) {                               \
-    if (UNLIKELY(len != 8)) return pqf_remove_bytes(f, key, len);                              \
-    return pqf_take_digest(f, &bin_layouts[i], &LAYOUT_NAME(pqf_rare_calls, i),                \
-                           xxh3_u64(&f->hasher, load64(key)));                                 \
+/* Where code is to be small, those of layout 1 are for all layouts but the first. */
+#ifdef BESOM_SMALL_CODE
+#define LAYOUT(i, p) ((i) ? (p)->layout : &bin_layouts[0])
+#else
+#define LAYOUT(i, p) ((void)(p), &bin_layouts[i])
+#endif
+
+#define CALLS_OF_LAYOUT(i)                                                                        \
+  RARE bool LAYOUT_NAME(pqf_rare_has, i)(const struct pqf *p, uint64_t hi) {                      \
+    const struct bin_layout *l = LAYOUT(i, p);                                                    \
+    return pqf_has_last(p, l, pqf_place_of(p, l, (besom_digest){hi, 0}));                         \
+  }                                                                                               \
+  RARE besom_status LAYOUT_NAME(pqf_rare_spill, i)(besom_filter * f, uint64_t bin,                \
+                                                   uint64_t value) {                              \
+    return pqf_spill(f, LAYOUT(i, const_pqf_of(f)), bin, value);                                  \
+  }                                                                                               \
+  RARE besom_status LAYOUT_NAME(pqf_rare_refill, i)(const struct pqf *p, uint64_t bin) {          \
+    return pqf_refill(p, LAYOUT(i, p), bin);                                                      \
+  }                                                                                               \
+  RARE besom_status LAYOUT_NAME(pqf_rare_take, i)(besom_filter * f, uint64_t bin,                 \
+                                                  uint64_t value) {                               \
+    return pqf_take_spilled(f, LAYOUT(i, const_pqf_of(f)), bin, value);                           \
+  }                                                                                               \
+  static const struct pqf_rare LAYOUT_NAME(pqf_rare_calls, i) = {                                 \
+      LAYOUT_NAME(pqf_rare_has, i), LAYOUT_NAME(pqf_rare_spill, i),                               \
+      LAYOUT_NAME(pqf_rare_refill, i), LAYOUT_NAME(pqf_rare_take, i)};                            \
+  CALL bool LAYOUT_NAME(pqf_contains_u64, i)(const besom_filter *f, uint64_t key) {               \
+    return pqf_has_digest(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i),         \
+                          xxh3_u64(&f->hasher, key));                                             \
+  }                                                                                               \
+  CALL bool LAYOUT_NAME(pqf_contains_digest, i)(const besom_filter *f, besom_digest d) {          \
+    return pqf_has_digest(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i), d);     \
+  }                                                                                               \
+  CALL besom_status LAYOUT_NAME(pqf_insert_u64, i)(besom_filter * f, uint64_t key) {              \
+    return pqf_put_digest(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i),         \
+                          xxh3_u64(&f->hasher, key));                                             \
+  }                                                                                               \
+  CALL besom_status LAYOUT_NAME(pqf_insert_digest, i)(besom_filter * f, besom_digest d) {         \
+    return pqf_put_digest(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i), d);     \
+  }                                                                                               \
+  static void LAYOUT_NAME(pqf_contains_many, i)(const besom_filter *f, const besom_digest *d,     \
+                                                size_t n, uint64_t *bitmap) {                     \
+    pqf_query_many(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i), d, n, bitmap); \
+  }                                                                                               \
+  static besom_status LAYOUT_NAME(pqf_insert_many, i)(besom_filter * f, const besom_digest *d,    \
+                                                      size_t n, size_t *done) {                   \
+    return pqf_put_many(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i), d, n,     \
+                        done);                                                                    \
+  }                                                                                               \
+  static bool LAYOUT_NAME(pqf_has, i)(const besom_filter *f, struct pqf_place at) {               \
+    return pqf_has_at(const_pqf_of(f), LAYOUT(i, const_pqf_of(f)), at);                           \
+  }                                                                                               \
+  static besom_status LAYOUT_NAME(pqf_put, i)(besom_filter * f, struct pqf_place at) {            \
+    return pqf_put_at(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i), at);        \
+  }                                                                                               \
+  CALL besom_status LAYOUT_NAME(pqf_take, i)(besom_filter * f, besom_digest d) {                  \
+    return pqf_take_digest(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i), d);    \
+  }                                                                                               \
+  CALL besom_status LAYOUT_NAME(pqf_remove_key, i)(besom_filter * f, const void *key,             \
+                                                   size_t len) {                                  \
+    if (UNLIKELY(len != 8)) return pqf_remove_bytes(f, key, len);                                 \
+    return pqf_take_digest(f, LAYOUT(i, const_pqf_of(f)), &LAYOUT_NAME(pqf_rare_calls, i),        \
+                           xxh3_u64(&f->hasher, load64(key)));                                    \
   }
 
 #define TABLE_OF_LAYOUT(i)                                                                        \
@@ -370,8 +378,16 @@ RARE besom_status pqf_remove_bytes(besom_filter *f, const void *key, size_t len)
 
 CALLS_OF_LAYOUT(0)
 CALLS_OF_LAYOUT(1)
+
+#ifdef BESOM_SMALL_CODE
+#define TABLE_OF_WIDE_LAYOUT(i) TABLE_OF_LAYOUT(1)
+#else
+#define TABLE_OF_WIDE_LAYOUT(i) TABLE_OF_LAYOUT(i)
 CALLS_OF_LAYOUT(2)
 CALLS_OF_LAYOUT(3)
+CALLS_OF_LAYOUT(4)
+#endif
 
-const struct pqf_calls NAME(BESOM_ISA)[BIN_LAYOUTS] = {TABLE_OF_LAYOUT(0), TABLE_OF_LAYOUT(1),
-                                                       TABLE_OF_LAYOUT(2), TABLE_OF_LAYOUT(3)};
+const struct pqf_calls NAME(BESOM_ISA)[BIN_LAYOUTS] = {
+    TABLE_OF_LAYOUT(0), TABLE_OF_LAYOUT(1), TABLE_OF_WIDE_LAYOUT(2), TABLE_OF_WIDE_LAYOUT(3),
+    TABLE_OF_WIDE_LAYOUT(4)};

@@ -49,14 +49,14 @@ static unsigned pqf_doublings(const besom_config *config, uint64_t *capacity) {
 
 /* At the last size. */
 static bool pqf_rate_fits(const struct pqf_geometry *g, unsigned doublings, double fpr) {
-  const struct bin_layout *l = bin_layout_of(g->rows);
+  const struct bin_layout *l = &bin_layouts[g->layout];
   return g->width > doublings && besom__pqf_fpr(l, g->bins << doublings, g->width - doublings,
                                                 g->capacity << doublings) <= fpr;
 }
 
 static bool pqf_budget_fits(const struct pqf_geometry *g, unsigned doublings,
                             const besom_config *config) {
-  double bytes = (double)besom__pqf_bytes(bin_layout_of(g->rows), g->bins),
+  double bytes = (double)besom__pqf_bytes(&bin_layouts[g->layout], g->bins),
          budget = config->bits_per_key * (double)config->capacity / 8 - (double)sizeof(struct pqf);
   return g->width > doublings && bytes <= budget;
 }
@@ -69,10 +69,10 @@ besom_status besom__pqf_geometry(const besom_config *config, struct pqf_geometry
   bool by_bits = config->bits_per_key != 0;
   double fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (config->slots || config->value_bits) return BESOM_INVALID;
-  for (unsigned i = 1; i <= BIN_LAYOUTS; i++) {
-    unsigned rows = by_bits ? BIN_LAYOUTS + 1 - i : i;
-    const struct bin_layout *l = bin_layout_of(rows);
-    *out = (struct pqf_geometry){rows, 8 * rows, bins_for(l, most) >> doublings, capacity};
+  for (unsigned i = 0; i < BIN_LAYOUTS; i++) {
+    unsigned layout = by_bits ? BIN_LAYOUTS - 1 - i : i;
+    const struct bin_layout *l = &bin_layouts[layout];
+    *out = (struct pqf_geometry){layout, l->bits, bins_for(l, most) >> doublings, capacity};
     while (besom__pqf_capacity(l, out->bins) < capacity) out->bins++;
     if (by_bits ? !pqf_budget_fits(out, doublings, config) : !pqf_rate_fits(out, doublings, fpr))
       continue;
@@ -87,7 +87,7 @@ double besom__pqf_bits_per_key(double keys, double *fpr) {
   if (!(keys >= 1 && keys <= (double)MAX_CAPACITY)) return 0;
   besom_config config = {.capacity = (uint64_t)keys, .fpr = *fpr};
   if (besom__pqf_geometry(&config, &g) != BESOM_OK) return 0;
-  const struct bin_layout *l = bin_layout_of(g.rows);
+  const struct bin_layout *l = &bin_layouts[g.layout];
   *fpr = besom__pqf_fpr(l, g.bins, g.width, g.capacity);
   return 8 * (double)besom__pqf_bytes(l, g.bins) / keys;
 }

@@ -1,7 +1,7 @@
 /*
  * One bin of the backyard, a yard: 64 bytes. It is a header like that of a bin, with origins
- * instead of mini-quotients, and the values of its entries, mini_bits + 8 * rows bits each, packed,
- * sorted by origin and then by value. The bits after them are 0.
+ * instead of mini-quotients, and the values of its entries, mini_bits and the bits of a remainder
+ * each, packed, sorted by origin and then by value. The bits after them are 0.
  */
 #ifndef BESOM_PARTITION_YARD_H
 #define BESOM_PARTITION_YARD_H
@@ -21,7 +21,7 @@ ALWAYS_INLINE struct slot_run yard_run(const uint8_t *yard, const struct bin_lay
 }
 
 ALWAYS_INLINE unsigned yard_entry_bits(const struct bin_layout *l) {
-  return l->mini_bits + 8u * l->rows;
+  return l->mini_bits + (unsigned)l->bits;
 }
 
 /* May read beyond the yard, but not beyond the table: bins of the front follow. */
@@ -158,103 +158,17 @@ ALWAYS_INLINE unsigned yard_matches(const uint8_t *yard, const struct bin_layout
 
 /* ------------------------------------------------------------------ changing */
 
-#if defined(__AVX2__)
-
-/* Of both halves of a yard: the bits from this one on. */
-struct yard_halves {
-  __m256i half[2];
-};
-
-ALWAYS_INLINE __m256i yard_half_begin(unsigned half) {
-  return half ? _mm256_setr_epi64x(256, 320, 384, 448) : _mm256_setr_epi64x(0, 64, 128, 192);
-}
-
-ALWAYS_INLINE struct yard_halves yard_bits_from(unsigned bit) {
-  __m256i at = _mm256_set1_epi64x(bit), all = _mm256_set1_epi8(-1);
-  struct yard_halves from;
-  for (unsigned i = 0; i < 2; i++) /* a word that begins later: 0 bits are before */
-    from.half[i] = _mm256_sllv_epi64(all, _mm256_subs_epu16(at, yard_half_begin(i)));
-  return from;
-}
-
-/* A value at this bit: it may be in two words. */
-ALWAYS_INLINE __m256i yard_half_with(unsigned half, unsigned bit, uint64_t value) {
-  __m256i at = _mm256_set1_epi64x(bit), begin = yard_half_begin(half),
-          x = _mm256_set1_epi64x((long long)value);
-  return _mm256_or_si256(_mm256_sllv_epi64(x, _mm256_sub_epi64(at, begin)),
-                         _mm256_srlv_epi64(x, _mm256_sub_epi64(begin, at)));
-}
-
-/* Makes room for `bits` bits, 1 to 63, at this one, and sets them. */
-ALWAYS_INLINE void yard_insert_bits(uint8_t *yard, unsigned bit, unsigned bits, uint64_t value) {
-  struct yard_halves from = yard_bits_from(bit);
-  __m256i x[2] = {load256_shared(yard), load256_shared(yard + 32)},
-          upper[2] = {_mm256_and_si256(x[0], from.half[0]), _mm256_and_si256(x[1], from.half[1])},
-          middle = _mm256_permute2x128_si256(upper[0], upper[1], 0x21),
-          /* the words before; no bit of the first one is moved */
-      before[2] = {_mm256_permute4x64_epi64(upper[0], 0x90),
-                   _mm256_alignr_epi8(upper[1], middle, 8)};
-  for (unsigned i = 0; i < 2; i++) {
-    __m256i moved = _mm256_or_si256(_mm256_slli_epi64(upper[i], (int)bits),
-                                    _mm256_srli_epi64(before[i], (int)(64 - bits)));
-    x[i] = _mm256_or_si256(_mm256_andnot_si256(from.half[i], x[i]), moved);
-    store256_shared(yard + 32 * i, _mm256_or_si256(x[i], yard_half_with(i, bit, value)));
-  }
-}
-
-ALWAYS_INLINE void yard_remove_bits(uint8_t *yard, unsigned bit, unsigned bits) {
-  struct yard_halves from = yard_bits_from(bit);
-  __m256i x[2] = {load256_shared(yard), load256_shared(yard + 32)},
-          middle = _mm256_permute2x128_si256(x[0], x[1], 0x21),
-          last = _mm256_permute2x128_si256(x[1], x[1], 0x81),
-          after[2] = {_mm256_alignr_epi8(middle, x[0], 8), _mm256_alignr_epi8(last, x[1], 8)};
-  for (unsigned i = 0; i < 2; i++) {
-    __m256i moved = _mm256_or_si256(_mm256_srli_epi64(x[i], (int)bits),
-                                    _mm256_slli_epi64(after[i], (int)(64 - bits)));
-    store256_shared(yard + 32 * i, _mm256_or_si256(_mm256_andnot_si256(from.half[i], x[i]),
-                                                   _mm256_and_si256(from.half[i], moved)));
-  }
-}
-
-#else
-
-/* Makes room for `bits` bits, 1 to 63, at this one, and sets them. */
-ALWAYS_INLINE void yard_insert_bits(uint8_t *yard, unsigned bit, unsigned bits, uint64_t value) {
-  unsigned word = bit / 64, within = bit % 64;
-  uint8_t *at = yard + 8 * (size_t)word;
-  uint64_t x = load64(at), upper = x & bits_from(within);
-  for (unsigned i = YARD_BYTES / 8 - 1; i > word + 1; i--)
-    store64(yard + 8 * (size_t)i,
-            load64(yard + 8 * (size_t)i) << bits | load64(yard + 8 * (size_t)i - 8) >> (64 - bits));
-  if (word + 1 < YARD_BYTES / 8)
-    store64(at + 8, load64(at + 8) << bits | upper >> (64 - bits) |
-                        (within + bits > 64 ? value >> (64 - within) : 0));
-  store64(at, (x ^ upper) | upper << bits | value << within);
-}
-
-ALWAYS_INLINE void yard_remove_bits(uint8_t *yard, unsigned bit, unsigned bits) {
-  unsigned word = bit / 64;
-  uint64_t kept = bits_below(bit % 64);
-  for (unsigned i = word; i < YARD_BYTES / 8; i++, kept = 0) {
-    uint8_t *at = yard + 8 * (size_t)i;
-    uint64_t x = load64(at), next = i + 1 < YARD_BYTES / 8 ? load64(at + 8) : 0;
-    store64(at, (x & kept) | ((x >> bits | next << (64 - bits)) & ~kept));
-  }
-}
-
-#endif
-
 /* Adds a value to a yard that is not full. */
 ALWAYS_INLINE void yard_insert(uint8_t *yard, const struct bin_layout *l, unsigned origin,
                                uint64_t value) {
   unsigned slot = yard_slots_from(yard, l, origin, value).first, bits = yard_entry_bits(l);
-  yard_insert_bits(yard, 64 + slot * bits, bits, value);
+  line_insert_bits(yard, 64 + slot * bits, bits, value);
   store64(yard, header_with(load64(yard), slot + origin));
 }
 
 ALWAYS_INLINE void yard_remove(uint8_t *yard, const struct bin_layout *l, unsigned origin,
                                unsigned slot) {
-  yard_remove_bits(yard, 64 + slot * yard_entry_bits(l), yard_entry_bits(l));
+  line_remove_bits(yard, 64 + slot * yard_entry_bits(l), yard_entry_bits(l));
   store64(yard, header_without(load64(yard), slot + origin));
 }
 

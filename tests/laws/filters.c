@@ -59,6 +59,7 @@ uint32_t min_width(const subject *s) {
 }
 
 besom_config config_of(const subject *s, uint64_t capacity, double fpr) {
+  if (s->most_fpr != 0 && (fpr == 0 || (fpr > s->most_fpr && fpr < 1))) fpr = s->most_fpr;
   return (besom_config){.kind = s->kind->name,
                         .options = s->options,
                         .hash = s->hash,
@@ -70,6 +71,7 @@ besom_config config_of(const subject *s, uint64_t capacity, double fpr) {
 
 besom_config geometry_of(const subject *s, uint64_t slots, uint32_t width) {
   besom_config config = config_of(s, 0, 0);
+  config.fpr = 0;
   config.slots = slots;
   config.width = width;
   return config;
@@ -227,7 +229,7 @@ uint64_t *false_positives_of(const besom_filter *f, size_t n) {
   uint64_t *keys = heap_array(n, sizeof *keys);
   size_t found = 0;
   for (size_t i = 0; found < n; i++) {
-    if (i == 1000000) fail_msg("%zu false positives, not %zu", found, n);
+    if (i == 1 << 25) fail_msg("%zu false positives, not %zu", found, n);
     if (besom_contains_u64(f, key_u64(NEGATIVES, i))) keys[found++] = key_u64(NEGATIVES, i);
   }
   return keys;

@@ -22,9 +22,11 @@ typedef struct subject {
   const char *options;
   const char *hash;
   uint32_t flags;
-  bool is_default;  /* the kind with default options: the first subject of its kind */
-  bool same_format; /* the options do not change the saved filter */
-  char label[48];   /* "qf", "qf,isa=portable", "qf,sip" */
+  double most_fpr;    /* 0, or at this rate the kind has another layout: config_of asks for it */
+  const char *golden; /* the name of its golden files; NULL: that of the kind */
+  bool is_default;    /* the kind with default options: the first subject of its kind, or layout */
+  bool same_format;   /* the options do not change the saved filter */
+  char label[48];     /* "qf", "qf,isa=portable", "qf,sip" */
 } subject;
 
 typedef enum law_scope {

@@ -46,7 +46,7 @@ static void impossible_numbers_are_invalid(void **state) {
   const double bad_bits[] = {-1, NAN, INFINITY, -INFINITY};
   for (size_t i = 0; i < sizeof bad_bits / sizeof *bad_bits; i++) {
     besom_config config = config_of(s, 100, 0);
-    config.bits_per_key = bad_bits[i];
+    config.fpr = 0, config.bits_per_key = bad_bits[i];
     assert_no_filter(BESOM_INVALID, &config, "bits_per_key");
   }
   const uint64_t bad_capacities[] = {(UINT64_C(1) << 44) + 1, UINT64_C(1) << 63, UINT64_MAX};
@@ -124,7 +124,7 @@ static void extreme_configurations_are_kept_or_refused(void **state) {
     if (i < sizeof rates / sizeof *rates)
       config.fpr = rates[i];
     else
-      config.bits_per_key = bits[i - sizeof rates / sizeof *rates];
+      config.fpr = 0, config.bits_per_key = bits[i - sizeof rates / sizeof *rates];
     besom_filter *f = NULL;
     array_source source;
     source_of_u64(&source, keys, N);

@@ -25,13 +25,17 @@ typedef enum golden_state {
   STATES
 } golden_state;
 
-static temp_path golden_path(const char *kind, golden_state state) {
+static temp_path golden_path(const char *name, golden_state state) {
   static const char *const suffixes[STATES] = {"-v1", "-learned-v1", "-extended-v1", "-excepted-v1",
                                                "-set-v2"};
   temp_path path;
-  snprintf(path.text, sizeof path.text, "%s/tests/golden/%s%s.besom", BESOM_SOURCE_DIR, kind,
+  snprintf(path.text, sizeof path.text, "%s/tests/golden/%s%s.besom", BESOM_SOURCE_DIR, name,
            suffixes[state]);
   return path;
+}
+
+static const char *golden_name(const subject *s) {
+  return s->golden ? s->golden : s->kind->name;
 }
 
 static bool was_reported_to(golden_state state) {
@@ -161,7 +165,7 @@ static void assert_learned(const subject *s, const besom_filter *f, golden_state
 }
 
 static void load_golden(const subject *s, golden_state state) {
-  temp_path path = golden_path(s->kind->name, state);
+  temp_path path = golden_path(golden_name(s), state);
   besom_filter *f = NULL;
   assert_status(BESOM_OK, besom_open(path.text, NULL, &f));
   uint64_t *keys = keys_u64(MEMBERS, N);
@@ -192,7 +196,7 @@ static void golden_files_can_be_made_again(void **state) {
   s.hash = "xxh3"; /* the hash of the golden files */
   for (golden_state i = PLAIN; i < STATES; i++) {
     if (!has_state(&s, i) || (i == LEARNED && strcmp(s.kind->name, "aqf") == 0)) continue;
-    temp_path path = golden_path(s.kind->name, i);
+    temp_path path = golden_path(golden_name(&s), i);
     besom_filter *f = NULL, *today = make_golden(&s, i);
     assert_status(BESOM_OK, besom_open(path.text, NULL, &f));
     assert_same_bytes(f, today);
@@ -202,7 +206,7 @@ static void golden_files_can_be_made_again(void **state) {
 }
 
 static bool write_golden_file(const subject *s, golden_state state) {
-  temp_path path = golden_path(s->kind->name, state);
+  temp_path path = golden_path(golden_name(s), state);
   besom_filter *f = make_golden(s, state);
   besom_status status = besom_save_file(f, path.text);
   printf("%s: %s\n", path.text, besom_strerror(status));
@@ -211,12 +215,12 @@ static bool write_golden_file(const subject *s, golden_state state) {
 }
 
 bool write_golden_files(void) {
+  static subjects all;
   bool all_written = true;
-  for (size_t i = 0; besom_kinds(i); i++) {
-    subject s = {.kind = besom_kinds(i), .hash = "xxh3"};
-    for (golden_state state = PLAIN; state < STATES; state++)
-      if (has_state(&s, state)) all_written &= write_golden_file(&s, state);
-  }
+  find_subjects(&all);
+  for (size_t i = 0; i < all.n; i++)
+    for (golden_state state = PLAIN; all.list[i].is_default && state < STATES; state++)
+      if (has_state(&all.list[i], state)) all_written &= write_golden_file(&all.list[i], state);
   return all_written;
 }
 

@@ -74,6 +74,12 @@ static const struct {
                    {"group=^(.)", false, false},
                    {"cache=topk,cache_bits=20000", false, false}};
 
+/* Layouts that a kind has at a rate. */
+static const struct {
+  const char *kind, *golden, *text;
+  double most_fpr;
+} all_layouts[] = {{"pqf", "pqf-12-bits", ",12 bits", 0x1p-11}};
+
 static subject subject_with(const besom_kind_info *kind, const char *options, const char *hash) {
   subject s = {.kind = kind, .options = options, .hash = hash, .same_format = !options};
   snprintf(s.label, sizeof s.label, "%s%s%s%s", kind->name, options ? "," : "",
@@ -84,6 +90,20 @@ static subject subject_with(const besom_kind_info *kind, const char *options, co
 static bool is_layered(const besom_kind_info *kind) {
   subject s = subject_with(kind, "base=qf", "xxh3");
   return isa_of(&s) != NULL;
+}
+
+/* The subjects of a kind, from this one on, with its other layouts, too. */
+static void add_layouts(subjects *all, size_t first) {
+  size_t end = all->n;
+  for (size_t l = 0; l < sizeof all_layouts / sizeof *all_layouts; l++)
+    for (size_t i = first; i < end; i++) {
+      subject s = all->list[i];
+      if (strcmp(s.kind->name, all_layouts[l].kind)) continue;
+      s.most_fpr = all_layouts[l].most_fpr;
+      s.golden = all_layouts[l].golden;
+      strcat(s.label, all_layouts[l].text);
+      all->list[all->n++] = s;
+    }
 }
 
 static void add_kind(subjects *all, const besom_kind_info *kind) {
@@ -110,6 +130,7 @@ static void add_kind(subjects *all, const besom_kind_info *kind) {
   concurrent.same_format = true;
   strcat(concurrent.label, ",concurrent");
   if (isa_of(&concurrent)) all->list[all->n++] = concurrent;
+  add_layouts(all, first);
 }
 
 void find_subjects(subjects *all) {

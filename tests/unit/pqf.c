@@ -15,7 +15,9 @@
 #include "unit/pqf_load.h"
 
 static const char *const isas[] = {"isa=portable", "isa=avx2", "isa=avx512"};
-static const double rates[] = {1.0 / 256, 1.0 / (1 << 16), 0x1p-20, 0x1p-28}; /* of each layout */
+
+/* A rate of each layout. */
+static const double rates[BIN_LAYOUTS] = {1.0 / 256, 0x1p-11, 0x1p-16, 0x1p-20, 0x1p-28};
 
 static besom_filter *pqf_new(uint64_t capacity, double fpr, const char *options) {
   static const uint8_t seed[16] = {1, 2, 3};
@@ -121,12 +123,12 @@ static void model_run(struct model *m, uint64_t seed) {
 
 static void removes_undo_spills_in_every_order(void **state) {
   (void)state;
-  for (unsigned rate = 0; rate < 4; rate++)
+  for (unsigned rate = 0; rate < BIN_LAYOUTS; rate++)
     for (unsigned isa = 0; isa < 3; isa++)
       for (uint64_t seed = 0; seed < 2; seed++) {
         struct model m = {.f = pqf_new(2000, rates[rate], isas[isa])};
         if (!m.f) continue;
-        assert_int_equal(const_pqf_of(m.f)->layout->rows, rate + 1);
+        assert_int_equal(const_pqf_of(m.f)->layout->bits, bin_layouts[rate].bits);
         model_run(&m, seed);
         besom_free(m.f);
       }
@@ -135,7 +137,7 @@ static void removes_undo_spills_in_every_order(void **state) {
 /* What a bin holds does not depend on the order, and every instruction set makes the same table. */
 static void all_instruction_sets_make_the_same_filter(void **state) {
   (void)state;
-  for (unsigned rate = 0; rate < 4; rate++) {
+  for (unsigned rate = 0; rate < BIN_LAYOUTS; rate++) {
     besom_filter *expected = pqf_new(3000, rates[rate], isas[0]);
     for (unsigned isa = 0; isa < 3; isa++) {
       besom_filter *f = pqf_new(3000, rates[rate], isas[isa]);
@@ -162,7 +164,7 @@ static void all_instruction_sets_make_the_same_filter(void **state) {
 /* More entries of one bin than its slots and those of its two yards. */
 static void a_full_backyard_is_full_and_loses_nothing(void **state) {
   (void)state;
-  for (unsigned rate = 0; rate < 4; rate++) {
+  for (unsigned rate = 0; rate < BIN_LAYOUTS; rate++) {
     besom_filter *f = pqf_new(4000, rates[rate], NULL);
     const struct pqf *p = const_pqf_of(f);
     const struct bin_layout *l = p->layout;
@@ -213,7 +215,7 @@ static void entries_of_the_backyard_make_room(void **state) {
 static void a_table_holds_its_capacity(void **state) {
   (void)state;
   static const uint64_t capacities[] = {10, 100, 1000, 20000};
-  for (unsigned rate = 0; rate < 4; rate++)
+  for (unsigned rate = 0; rate < BIN_LAYOUTS; rate++)
     for (unsigned i = 0; i < 4; i++)
       assert_int_equal(
           pqf_full_early(capacities[i], rates[rate], 40000 / capacities[i] > 50 ? 50 : 2, i % 2),
@@ -223,14 +225,15 @@ static void a_table_holds_its_capacity(void **state) {
 /* ------------------------------------------------------------------ damage */
 
 /* Every single bit of a small filter: validate sees it, or the filter holds other keys. */
-static void validate_sees_damage(void **state) {
-  (void)state;
-  besom_filter *f = pqf_new(120, 1.0 / 256, NULL);
+static void damage_every_bit(double rate) {
+  besom_filter *f = pqf_new(120, rate, NULL);
   struct pqf *p = pqf_of(f);
-  size_t bytes = (size_t)besom__pqf_bytes(p->layout, p->bins);
-  /* the first bin spills */
-  for (unsigned i = 0; i < 40; i++)
-    assert_int_equal(besom_insert_digest(f, digest_in_bin(p, 0, i * 150)), BESOM_OK);
+  const struct bin_layout *l = p->layout;
+  size_t bytes = (size_t)besom__pqf_bytes(l, p->bins);
+  unsigned of_first = l->slots + 15u; /* the first bin spills */
+  uint64_t step = ((uint64_t)l->minis << pqf_width(p)) / (of_first + 2);
+  for (unsigned i = 0; i < of_first; i++)
+    assert_int_equal(besom_insert_digest(f, digest_in_bin(p, 0, i * step)), BESOM_OK);
   for (unsigned i = 0; i < 60; i++) assert_int_equal(besom_insert_u64(f, key_u64(1, i)), BESOM_OK);
   assert_sound(f);
   unsigned seen = 0, headers = 0;
@@ -240,23 +243,28 @@ static void validate_sees_damage(void **state) {
     seen += bad;
     size_t in_front =
         p->yards + bit / 8 < p->front ? SIZE_MAX : bit - 8 * (size_t)(p->front - p->yards);
-    if (in_front != SIZE_MAX && in_front % 256 <= bin_mark_at(p->layout)) {
+    if (in_front != SIZE_MAX && in_front % (8u * l->bytes) <= bin_mark_at(l)) {
       headers++;
-      if (!bad) fail_msg("bit %zu of a header", in_front % 256);
+      if (!bad) fail_msg("bit %zu of a header", in_front % (8u * l->bytes));
     }
     for (unsigned i = 0; i < 60; i++) besom_contains_u64(f, key_u64(2, i)); /* no access outside */
     p->yards[bit / 8] ^= (uint8_t)(1u << bit % 8);
   }
-  assert_true(headers == p->bins * (bin_mark_at(p->layout) + 1) && seen > headers);
+  assert_true(headers == p->bins * (bin_mark_at(l) + 1) && seen > headers);
   assert_sound(f);
   besom_free(f);
 }
 
+static void validate_sees_damage(void **state) {
+  (void)state;
+  damage_every_bit(rates[0]);
+  damage_every_bit(rates[1]);
+}
+
 /* ------------------------------------------------------------------ geometry */
 
-static void shrinking_drops_bits_that_do_not_fit(void **state) {
-  (void)state;
-  besom_filter *f = pqf_new(20000, 1.0 / 256, NULL);
+static void shrink_to_half(double rate) {
+  besom_filter *f = pqf_new(20000, rate, NULL);
   besom_statistics before, after;
   besom_stats(f, &before);
   for (uint64_t i = 0; i < 8000; i++) besom_insert_u64(f, key_u64(1, i));
@@ -268,24 +276,35 @@ static void shrinking_drops_bits_that_do_not_fit(void **state) {
   assert_int_equal(besom_resize(f, before.slots / 2, NULL), BESOM_OK);
   besom_stats(f, &after);
   assert_int_equal(after.slots, before.slots / 2);
-  assert_int_equal(after.width, 8);
+  assert_int_equal(after.width, const_pqf_of(f)->layout->bits);
   assert_int_equal(after.keys, 8000);
   for (uint64_t i = 0; i < 8000; i++) assert_true(besom_contains_u64(f, key_u64(1, i)));
   assert_sound(f);
   besom_free(f);
 }
 
+static void shrinking_drops_bits_that_do_not_fit(void **state) {
+  (void)state;
+  for (unsigned rate = 0; rate < BIN_LAYOUTS; rate++) shrink_to_half(rates[rate]);
+}
+
 static void layouts_fit_their_bins(void **state) {
   (void)state;
-  for (unsigned rows = 1; rows <= BIN_LAYOUTS; rows++) {
-    const struct bin_layout *l = bin_layout_of(rows);
-    assert_int_equal(l->rows, rows);
+  for (unsigned i = 0; i < BIN_LAYOUTS; i++) {
+    const struct bin_layout *l = &bin_layouts[i];
+    unsigned end_of_bytes = bin_header_bytes(l) + byte_rows(l) * l->slots;
+    assert_true(!i || l->bits > bin_layouts[i - 1].bits);
+    assert_int_equal(l->bits, 8 * byte_rows(l) + (has_half_bytes(l) ? 4 : 0));
     assert_int_equal(l->minis % 2, 1);
     assert_true(bin_mark_at(l) < 64 && l->fan <= MAX_FAN && l->minis <= 1 << l->mini_bits);
-    assert_true(bin_header_bytes(l) + l->rows * l->slots <= l->bytes);
+    assert_true(8 * end_of_bytes + (has_half_bytes(l) ? 4u * l->slots : 0) <= 8u * l->bytes);
     assert_true(2u * l->fan + l->yard_slots <= 64);
     assert_true(64 + l->yard_slots * yard_entry_bits(l) <= 8 * YARD_BYTES);
     assert_true(l->slots + 2u * l->yard_slots > PQF_MAX_COPIES);
+    if (!has_half_bytes(l)) continue;
+    /* as long_rows_insert knows it */
+    assert_true(l->bytes == LINE_BYTES && bin_header_bytes(l) == 8 && byte_rows(l) == 1);
+    assert_true(end_of_bytes > 32 && half_byte_at(l, 0) >= 256 + 64);
   }
 }
 

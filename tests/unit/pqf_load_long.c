@@ -14,7 +14,9 @@ static void tables_hold_their_capacity(void **state) {
     double fpr;
   } loads[] = {{1 << 16, 1000, 1.0 / 256}, {1 << 20, 1000, 1.0 / 256}, {1 << 24, 20, 1.0 / 256},
                {100, 20000, 1.0 / 256},    {2000, 5000, 1.0 / 256},    {1 << 16, 1000, 1.0 / 65536},
-               {1 << 16, 300, 0x1p-20},    {1 << 16, 300, 0x1p-28},    {1 << 20, 100, 1.0 / 65536}};
+               {1 << 16, 1000, 0x1p-11},   {1 << 20, 1000, 0x1p-11},   {1 << 24, 20, 0x1p-11},
+               {100, 20000, 0x1p-11},      {2000, 5000, 0x1p-11},      {1 << 16, 300, 0x1p-20},
+               {1 << 16, 300, 0x1p-28},    {1 << 20, 100, 1.0 / 65536}};
   for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
     for (int sorted = 0; sorted < 2; sorted++) {
       unsigned full = pqf_full_early(loads[i].capacity, loads[i].fpr, loads[i].seeds, sorted);

@@ -2,8 +2,8 @@
  * write_vectors GOLDEN DIRECTORY: writes the files of the test vectors, expected.txt and maps.txt.
  * All seeds are fixed, so the files are the same each time. KIND.besom has the members of vectors.h
  * under xxh3, KIND-sip.besom under SipHash, KIND-reported.besom also reports, aqf-extended.besom
- * extensions and tombstones. Published systems that work in front of a store only have their golden
- * file (GOLDEN).
+ * extensions and tombstones, pqf-12-bits.besom another layout. Published systems that work in front
+ * of a store only have their golden file (GOLDEN).
  */
 #include "vectors.h"
 
@@ -50,10 +50,9 @@ static bool has_no_list(const char *kind) {
 }
 
 /* NULL if this kind works in front of a store only. */
-static besom_filter *make(const char *kind, const char *hash) {
+static besom_filter *make(const char *kind, const char *hash, double fpr) {
   static const uint8_t seed[16] = "test vectors";
-  besom_config config = {
-      .kind = kind, .hash = hash, .seed = seed, .capacity = MEMBERS, .fpr = 0.01};
+  besom_config config = {.kind = kind, .hash = hash, .seed = seed, .capacity = MEMBERS, .fpr = fpr};
   besom_filter *f = NULL;
   besom_status status = besom_create(&config, &f);
   if (status == BESOM_UNSUPPORTED) {
@@ -126,7 +125,7 @@ static void add_golden(const char *kind) {
 }
 
 static void add_kind(const char *kind) {
-  besom_filter *f = make(kind, "xxh3"), *sip = make(kind, "sip");
+  besom_filter *f = make(kind, "xxh3", 0.01), *sip = make(kind, "sip", 0.01);
   if (f) add(kind, "", f);
   if (sip) add(kind, "-sip", sip);
   if (f && report(f)) add(kind, "-reported", f);
@@ -136,6 +135,13 @@ static void add_kind(const char *kind) {
 }
 
 /* ------------------------------------------------------------------ extensions */
+
+/* The layout that a kind has at a rate. */
+static void add_layout(const char *kind, const char *form, double fpr) {
+  besom_filter *f = make(kind, "xxh3", fpr);
+  add(kind, form, f);
+  besom_free(f);
+}
 
 static void must(besom_status status) {
   if (status == BESOM_OK || status == BESOM_NOT_FOUND) return;
@@ -251,6 +257,7 @@ int main(int n_arguments, char **arguments) {
   for (size_t i = 0; besom_kinds(i); i++) add_kind(besom_kinds(i)->name);
   add_extended("-extended", 0.01);
   add_extended("-extended-wide", 0.0005);
+  add_layout("pqf", "-12-bits", 0x1p-11);
   if (fclose(expected) != 0) return 1;
   open_expected("maps.txt");
   add_maps();

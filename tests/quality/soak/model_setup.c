@@ -64,6 +64,7 @@ static double some_fpr(model *m) {
   static const double rates[] = {0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 1.0 / 256, 1e-3, 1e-5, 1e-9};
   bool adaptive = m->form->kind->abilities & (BESOM_CAN_ADAPT | BESOM_CAN_NO_LIST_AT);
   size_t n = sizeof rates / sizeof *rates;
+  if (m->form->most_fpr != 0) return m->form->most_fpr;
   return rates[model_below(m, adaptive && !model_chance(m, 4) ? 3 : n)];
 }
 
