@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "bloom/blocked_geometry.h"
+#include "core/hash.h"
 #include "core/options.h"
-#include "core/scale.h"
 #include "core/system/memory.h"
 #include "kind.h"
 

@@ -1,6 +1,6 @@
 /* The hot loops of the Bloom filter, compiled once per instruction set (BESOM_ISA). */
 #include "bloom/bloom.h"
-#include "core/scale.h"
+#include "core/hash.h"
 
 #define NOINLINE __attribute__((noinline))
 

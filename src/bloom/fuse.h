@@ -5,7 +5,7 @@
 #ifndef BESOM_BLOOM_FUSE_H
 #define BESOM_BLOOM_FUSE_H
 
-#include "core/scale.h"
+#include "core/hash.h"
 #include "kind.h"
 
 #define MAX_SEED 1000                   /* attempts to build rarely fail; so many never do */

@@ -1,18 +1,70 @@
 /*
- * From a key to its digest: one keyed 128-bit hash per operation.
+ * From a key to its digest, and from a digest to its address in a table.
  *
- * "xxh3" is XXH3-128 with a secret derived from the seed. It is the fastest, and is sufficient
- * against an adversary that cannot see digests. "sip" is SipHash-1-3 with 128 bits of output,
- * designed for keys that an adversary chooses.
+ * The digest is one keyed 128-bit hash per operation. "xxh3" is XXH3-128 with a secret derived from
+ * the seed. It is the fastest, and is sufficient against an adversary that cannot see digests.
+ * "sip" is SipHash-1-3 with 128 bits of output, designed for keys that an adversary chooses.
+ *
+ * The address is quotient and remainder. The digest D is read as the fraction D / 2^128 and scaled
+ * to the slots of the table. The integer part of D * slots / 2^128 is the quotient. The first bits
+ * of the fractional part are the remainder; the bits after them are used by longer fingerprints.
+ * So any number of slots works, sorting by digest is sorting by quotient, and doubling the slots
+ * moves the first bit of the remainder into the quotient.
+ *
+ * All 128 bits are scaled. With the upper 64 bits alone, one key in 2^64 / slots would change its
+ * quotient when the table grows, and be lost.
  */
 #ifndef BESOM_CORE_HASH_H
 #define BESOM_CORE_HASH_H
 
 #include "besom.h"
-#include "core/scale.h"
+#include "core/bits.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+/* ------------------------------------------------------------------ products of 128 bits */
+
+/*
+ * x / 2^64 is a number from 0 to 1, and the upper half of the product x * n scales it to n. For the
+ * product in C, gcc uses pairs of registers, and then saves some on the stack. Files that are
+ * compiled for BMI2 name the instruction instead.
+ */
+
+/* x * n >> 64 */
+ALWAYS_INLINE uint64_t scaled(uint64_t x, uint64_t n) {
+#ifdef __BMI2__
+  uint64_t upper;
+  __asm__("mulx %2, %0, %0" : "=r"(upper) : "d"(x), "rm"(n));
+  return upper;
+#else
+  return (uint64_t)((unsigned __int128)x * n >> 64);
+#endif
+}
+
+/* The same, and *x becomes the lower half of the product: what is left after the first digit of *x
+   in base n. */
+ALWAYS_INLINE uint64_t next_digit(uint64_t *x, uint64_t n) {
+#ifdef __BMI2__
+  uint64_t upper;
+  __asm__("mulx %3, %0, %1" : "=r"(*x), "=r"(upper) : "d"(*x), "rm"(n));
+  return upper;
+#else
+  unsigned __int128 product = (unsigned __int128)*x * n;
+  *x = (uint64_t)product;
+  return (uint64_t)(product >> 64);
+#endif
+}
+
+/* x / 2^by. By a register, if there are instructions for it: then no copy of x is needed. */
+ALWAYS_INLINE uint64_t shifted(uint64_t x, unsigned by) {
+#ifdef __BMI2__
+  __asm__("" : "+r"(by));
+#endif
+  return x >> by;
+}
+
+/* ------------------------------------------------------------------ digests */
 
 #define SEED_BYTES 16
 #define SECRET_BYTES 192
@@ -84,6 +136,40 @@ ALWAYS_INLINE besom_digest hash_u64(const struct hasher *h, uint64_t key) {
   uint8_t bytes[8];
   store64(bytes, key);
   return besom__siphash(h->seed, bytes, sizeof bytes);
+}
+
+/* ------------------------------------------------------------------ addresses */
+
+struct address {
+  uint64_t quotient;
+  besom_digest rest; /* the fractional part */
+};
+
+ALWAYS_INLINE struct address address_of(besom_digest d, uint64_t slots) {
+  unsigned __int128 low = (unsigned __int128)d.lo * slots;
+  unsigned __int128 high = (unsigned __int128)d.hi * slots + (uint64_t)(low >> 64);
+  return (struct address){(uint64_t)(high >> 64), {(uint64_t)high, (uint64_t)low}};
+}
+
+/* The first width bits (1 to 64) of the fractional part. */
+ALWAYS_INLINE uint64_t remainder_of(struct address a, unsigned width) {
+  return a.rest.hi >> (64 - width);
+}
+
+/* The 64 bits of the fractional part that follow the remainder. */
+ALWAYS_INLINE uint64_t bits_after_remainder(struct address a, unsigned width) {
+  return a.rest.hi << 1 << (width - 1) | a.rest.lo >> (64 - width);
+}
+
+/* The length of the common prefix of two fractions, in bits. */
+static inline unsigned common_bits(besom_digest a, besom_digest b) {
+  if (a.hi != b.hi) return leading_zeros(a.hi ^ b.hi);
+  return 64 + leading_zeros(a.lo ^ b.lo);
+}
+
+/* The quotient, or one less: good enough to prefetch by, with half the multiplications. */
+ALWAYS_INLINE uint64_t approximate_quotient(besom_digest d, uint64_t slots) {
+  return (uint64_t)((unsigned __int128)d.hi * slots >> 64);
 }
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * Access to memory that other threads may change at the same time, such as the blocks of a shared
- * quotient table: relaxed atomic accesses of 1, 8, 16, 32 and 64 bytes, at any address.
+ * Access to memory: little-endian words at any address, and accesses to memory that other threads
+ * may change at the same time, such as the blocks of a shared quotient table: relaxed atomic
+ * accesses of 1, 8, 16, 32 and 64 bytes, at any address.
  *
- * The memory is an array of atomic bytes. A wide access stands for one relaxed access to each of
+ * Shared memory is an array of atomic bytes. A wide access stands for one relaxed access to each of
  * its bytes, in no particular order, so it may be torn. A reader therefore validates what it read,
  * with a seqlock (table_regions.h). Nothing here orders one access before another: the seqlock
  * does, with fences.
@@ -31,7 +32,8 @@
 #ifndef BESOM_CORE_RELAXED_H
 #define BESOM_CORE_RELAXED_H
 
-#include "core/words.h"
+#include <stdint.h>
+#include <string.h>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -55,6 +57,49 @@
 #include <arm_neon.h>
 #endif
 
+/*
+ * FLATTEN: everything that the function calls is inline, also what xxhash.h leaves to the compiler.
+ * BESOM_COMPACT: the compiler decides, for code that must compile soon (scripts/amalgamate.py).
+ */
+#if defined(BESOM_COMPACT)
+#define ALWAYS_INLINE static __attribute__((unused))
+#define FLATTEN
+#elif defined(BESOM_COVERAGE)
+/* gcov counts a branch of an inlined function at the line of the call */
+#define ALWAYS_INLINE static inline
+#define FLATTEN __attribute__((flatten))
+#else
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define FLATTEN __attribute__((flatten))
+#endif
+
+ALWAYS_INLINE uint64_t load64(const void *at) {
+  uint64_t x;
+  memcpy(&x, at, sizeof x);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  x = __builtin_bswap64(x);
+#endif
+  return x;
+}
+
+ALWAYS_INLINE void store64(void *at, uint64_t x) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  x = __builtin_bswap64(x);
+#endif
+  memcpy(at, &x, sizeof x);
+}
+
+/* x as it is in a file: little-endian; and back. */
+ALWAYS_INLINE uint64_t file_order64(uint64_t x) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  return __builtin_bswap64(x);
+#else
+  return x;
+#endif
+}
+
+/* ------------------------------------------------------------------ relaxed accesses */
+
 ALWAYS_INLINE uint8_t load8_relaxed(const uint8_t *at) {
   return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
@@ -62,8 +107,6 @@ ALWAYS_INLINE uint8_t load8_relaxed(const uint8_t *at) {
 ALWAYS_INLINE void store8_relaxed(uint8_t *at, uint8_t x) {
   __atomic_store_n(at, x, __ATOMIC_RELAXED);
 }
-
-/* ------------------------------------------------------------------ words, little-endian */
 
 ALWAYS_INLINE uint64_t load64_bytewise(const void *at) {
   uint64_t x = 0;

@@ -11,7 +11,7 @@
 #define BESOM_CUCKOO_PARTIAL_KEY_H
 
 #include "core/cpu.h"
-#include "core/scale.h"
+#include "core/hash.h"
 #include "cuckoo/cuckoo_table.h"
 #include "kind.h"
 

@@ -2,7 +2,7 @@
  * Exceptions: the set of digests that a filter without a store must answer no.
  *
  * The *number* of a digest is the digest times `slots`, as a number of 128 bits. A set of a filter
- * whose fingerprints are prefixes of that product (core/address.h) has the slots of the filter, so
+ * whose fingerprints are prefixes of that product (core/hash.h) has the slots of the filter, so
  * that the number does not change when the filter is resized by a power of two. Other sets have
  * 2^63. An exception is the beginning of a number: its first `length` bits. It denies every key
  * whose number begins with these bits. The filter chooses the length (reports.c).
@@ -31,9 +31,9 @@
 #include <stddef.h>
 
 #include "besom.h"
-#include "core/address.h"
 #include "core/blocks.h"
 #include "core/byte_io.h"
+#include "core/hash.h"
 
 #define NUMBER_BITS 128
 #define MOST_EXCEPTIONS (UINT64_C(1) << 40) /* of a limit in the configuration */

@@ -82,17 +82,12 @@ static void updated_prefetch(const besom_filter *f, besom_digest d) {
   for (unsigned i = 0; i < u->n; i++) layer_prefetch(u->updates[i], update_digest(d, i));
 }
 
-static void updated_digests_at(unsigned update, const besom_digest *d, size_t n,
-                               besom_digest *out) {
-  for (size_t i = 0; i < n; i++) out[i] = update_digest(d[i], update);
-}
-
 static void change_answers(const struct updated *u, unsigned update, const besom_digest *d,
                            size_t n, uint64_t *bitmap) {
   const besom_filter *layer = u->updates[update];
   besom_digest asked[BATCH] = {{0, 0}};
   uint64_t changed[BATCH / 64];
-  updated_digests_at(update, d, n, asked);
+  for (size_t i = 0; i < n; i++) asked[i] = update_digest(d[i], update);
   layer->kind->query.contains_many(layer, asked, n, changed);
   for (size_t i = 0; i < (n + 63) / 64; i++) bitmap[i] ^= changed[i];
 }
@@ -203,12 +198,6 @@ struct lists {
   struct digests yes, no, was;
 };
 
-static void free_lists(const besom_filter *f, struct lists *l) {
-  besom__digests_free(f, &l->yes);
-  besom__digests_free(f, &l->no);
-  besom__digests_free(f, &l->was);
-}
-
 /* Reads keys or digests; neither: an empty list. */
 static besom_status read_list(const besom_filter *f, const besom_source *keys,
                               const besom_digest_source *digests, const besom_progress *progress,
@@ -276,7 +265,9 @@ besom_status besom__update(const besom_filter *old, const struct update_input *i
   if (status == BESOM_OK) status = read_lists(f, in, &l);
   if (status == BESOM_OK) status = add_update(updated(f), &l, in->closed);
   if (status == BESOM_OK && !fits_in_file(updated(f))) status = BESOM_FULL;
-  free_lists(f, &l);
+  besom__digests_free(f, &l.yes);
+  besom__digests_free(f, &l.no);
+  besom__digests_free(f, &l.was);
   if (status != BESOM_OK) updated_destroy(f);
   return besom__filter_made(status, f, out);
 }

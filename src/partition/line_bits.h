@@ -3,7 +3,7 @@
 #define BESOM_PARTITION_LINE_BITS_H
 
 #include "core/bits.h"
-#include "core/words.h"
+#include "core/relaxed.h"
 
 enum { LINE_BYTES = 64 };
 

@@ -10,7 +10,7 @@
 #define BESOM_PARTITION_PQF_H
 
 #include "core/cpu.h"
-#include "core/scale.h"
+#include "core/hash.h"
 #include "kind.h"
 
 enum {

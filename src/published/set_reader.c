@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "core/hash.h"
-#include "core/scale.h"
 #include "core/system/memory.h"
 #include "kind.h"
 #include "published/set_directory.h"

@@ -2,7 +2,7 @@
  * qf: the plain quotient filter (Bender et al. 2012; rank-and-select layout of Pandey et al. 2017).
  * One remainder per key and nothing else: the baseline for every adaptive kind on the same table.
  */
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/quotient_calls.h"
 #include "quotient/quotient_filter.h"
 

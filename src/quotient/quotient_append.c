@@ -7,7 +7,7 @@
  * the part before into this one, over what was written here: up to the first block that they do not
  * shift slots into. From there on, what was written is right.
  */
-#include "core/address.h"
+#include "core/hash.h"
 #include "core/sort.h"
 #include "kind_parts.h"
 #include "quotient/fingerprint/multislot.h"

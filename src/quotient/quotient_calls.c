@@ -70,16 +70,15 @@ ALWAYS_INLINE bool qf_has(const besom_filter *f, besom_digest d) {
 }
 
 ALWAYS_INLINE bool aqf_has(const besom_filter *f, besom_digest d) {
-  const struct aqf *a = const_aqf(f);
-  unsigned width = WIDTH(&a->base.table);
-  struct qtable t = with_constant_offsets(&a->base.table, width);
+  const struct qtable *own = &((const struct quotient_filter *)f)->table;
+  unsigned width = WIDTH(own);
+  struct qtable t = with_constant_offsets(own, width);
   struct found found = quotient_call_find_equal(&t, d, width);
   unsigned i = found.at.quotient % 64;
   if (UNLIKELY(found.far)) return aqf_has_far(f, d);
   if (!found.equal) return false;
-  if (UNLIKELY(a->base.table.extended))
-    return matches_exactly(f, d, found.at.block, found.equal << i);
-  t.further_slots = a->base.table.further_slots;
+  if (UNLIKELY(own->extended)) return matches_exactly(f, d, found.at.block, found.equal << i);
+  t.further_slots = own->further_slots;
   return found.equal & heads_that_matter(&t, found.at.block, found.at.remainder, width) >> i;
 }
 

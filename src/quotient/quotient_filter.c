@@ -1,6 +1,6 @@
 #include "quotient/quotient_filter.h"
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "core/system/memory.h"
 #include "quotient/fingerprint/multislot.h"
 #include "quotient/quotient_calls.h"

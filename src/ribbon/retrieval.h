@@ -17,7 +17,7 @@
 #ifndef BESOM_RIBBON_RETRIEVAL_H
 #define BESOM_RIBBON_RETRIEVAL_H
 
-#include "core/scale.h"
+#include "core/hash.h"
 #include "kind.h"
 
 #define RIBBON_WIDTH 64                   /* slots that a key covers; also slots per block */

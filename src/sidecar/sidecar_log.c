@@ -27,7 +27,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "core/words.h"
+#include "core/relaxed.h"
 #include "sidecar/sidecar.h"
 
 #ifndef PATH_MAX

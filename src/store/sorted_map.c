@@ -92,7 +92,16 @@ struct sorted_entry *besom__sorted_take(struct sorted_map *map, besom_bytes key)
   return take_at(map, &path, key);
 }
 
+/* The overlay of a single put has one entry. */
 struct sorted_entry *besom__sorted_put(struct sorted_map *map, struct sorted_entry *e) {
+  if (!map->count) {
+    for (unsigned level = 0; level < e->levels; level++) {
+      e->next[level] = NULL;
+      map->first[level] = e;
+    }
+    map->count = 1;
+    return NULL;
+  }
   struct path path = find_path(map, besom__sorted_key(e));
   struct sorted_entry *displaced = take_at(map, &path, besom__sorted_key(e));
   for (unsigned level = 0; level < e->levels; level++) {

@@ -1,5 +1,5 @@
 /* Addresses against exact arithmetic: schoolbook multiplication, digit by digit, in 256 bits. */
-#include "core/address.h"
+#include "core/hash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 
 #include "besom_map.h"
 #include "besom_reverse.h"
-#include "core/address.h"
+#include "core/hash.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
 #include "support/u64_forms.h"

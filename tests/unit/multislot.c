@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/table/cursor.h"
 #include "quotient/table/walk.h"
 #include "support/heap.h"

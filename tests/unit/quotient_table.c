@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/table/table_resize.h"
 #include "support/heap.h"
 #include "support/keys.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/byte_io.h"
-#include "core/words.h"
+#include "core/relaxed.h"
 #include "sidecar_database.h"
 
 static const uint8_t this_id[16] = "this database", other_id[16] = "other database";

@@ -18,7 +18,7 @@
 
 #include "api/snapshot.h"
 #include "besom_reverse.h"
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/aqf/concurrent/aqf_sync.h"
 #include "support/keys.h"
 

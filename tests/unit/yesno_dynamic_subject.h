@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "besom_reverse.h"
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/aqf/aqf.h"
 #include "quotient/fingerprint/match.h"
 #include "support/counters.h"

@@ -38,4 +38,16 @@ static inline void *besom__enlarge(const besom_allocator *a, void *array, uint64
   return memory;
 }
 
+/* Makes room for so many more bytes, in a block of at least twice the size. False: no memory. */
+static inline bool besom__array_grow(const besom_allocator *a, void **array, size_t used,
+                                     size_t *size, size_t more) {
+  if (*size - used >= more) return true;
+  size_t now = 2 * *size > used + more ? 2 * *size : used + more;
+  void *larger = besom__enlarge(a, *array, used, *size, now);
+  if (!larger) return false;
+  *array = larger;
+  *size = now;
+  return true;
+}
+
 #endif

@@ -14,19 +14,15 @@ static struct false_positive false_positive_of(const struct lookup *l) {
   return fp;
 }
 
-/* Keys with the same length and the same first bytes have one id. Reports show no more of a key. */
-static uint64_t id_of(const struct false_positive *fp) {
-  return besom__checksum(fp->key, sizeof fp->key) + fp->len;
-}
-
 /*
  * Space-Saving (Metwally et al. 2005). A key that is not in the table replaces the one with the
  * lowest count and inherits that count as its error. So count is an upper bound of the key's false
  * positives and count - error a lower bound, and every key with more than total / OFFENDERS false
- * positives is in the table.
+ * positives is in the table. Keys with the same length and the same first bytes have one id:
+ * reports show no more of a key.
  */
 static void count_offender(besom_guard *g, const struct false_positive *fp) {
-  uint64_t id = id_of(fp);
+  uint64_t id = besom__checksum(fp->key, sizeof fp->key) + fp->len;
   struct offender *lowest = &g->offenders[0];
   for (struct offender *x = g->offenders; x < g->offenders + OFFENDERS; x++) {
     if (x->api.count && x->id == id) {

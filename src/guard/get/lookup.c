@@ -71,17 +71,21 @@ static bool is_same_key(const struct lookup *l, besom_bytes key) {
   return digest.hi == l->digest.hi && digest.lo == l->digest.lo;
 }
 
-static besom_status take_record(struct lookup *l, besom_place at, const besom_record *record) {
+/* Visits the record of the key. */
+static besom_status take_record(void *ctx, const besom_record *record) {
+  struct lookup *l = ctx;
   l->found = true;
-  l->found_at = (besom_match){at.bucket, at.rank};
-  besom_status status = l->value ? besom__value_copy(l->guard, record->value, l->value) : BESOM_OK;
-  return status == BESOM_OK ? BESOM_END : status;
+  return l->value ? besom__value_copy(l->guard, record->value, l->value) : BESOM_OK;
 }
 
 /* Visits the records of a bucket. A record is the key, or that of a false match, or neither. */
 static besom_status compare_record(void *ctx, besom_place at, const besom_record *record) {
   struct lookup *l = ctx;
-  if (is_same_key(l, record->key)) return take_record(l, at, record);
+  if (is_same_key(l, record->key)) {
+    l->found_at = (besom_match){at.bucket, at.rank};
+    besom_status status = take_record(l, record);
+    return status == BESOM_OK ? BESOM_END : status;
+  }
   if (!l->matched) {
     besom_status status = find_matches(l);
     if (status != BESOM_OK) return status;
@@ -122,17 +126,11 @@ besom_status besom__lookup_lists(struct lookup *l, uint64_t *reads) {
   return read_bucket(l, f->kind->store->bucket_of(f, l->digest), reads);
 }
 
-static besom_status copy_value(void *ctx, const besom_record *record) {
-  struct lookup *l = ctx;
-  l->found = true;
-  return l->value ? besom__value_copy(l->guard, record->value, l->value) : BESOM_OK;
-}
-
 besom_status besom__lookup_key(struct lookup *l, uint64_t *reads) {
   besom_store *store = l->guard->store;
   if (l->guard->layout == BESOM_LAYOUT_MERGED) return besom__lookup_lists(l, reads);
   count(l->guard, reads, 1);
-  besom_status status = store->ops->table_get(store, BESOM_TABLE_KEYS, *l->key, copy_value, l);
+  besom_status status = store->ops->table_get(store, BESOM_TABLE_KEYS, *l->key, take_record, l);
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
 

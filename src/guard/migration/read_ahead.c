@@ -8,25 +8,13 @@
 /* One scan reads at most this many records or bytes ahead, and looks at the clock now and then. */
 enum { MAX_ITEMS = 4096, MAX_BYTES = 1 << 20, CLOCK_EVERY = 32 };
 
-static bool read_ahead_enlarge(const besom_guard *g, void **array, size_t used, size_t *size,
-                               size_t more) {
-  if (*size - used >= more) return true;
-  size_t now = 2 * *size > used + more ? 2 * *size : used + more;
-  void *larger = besom__enlarge(&g->allocator, *array, used, *size, now);
-  if (!larger) return false;
-  *array = larger;
-  *size = now;
-  return true;
-}
-
 static besom_status copy_record(struct read_ahead *ahead, uint64_t bucket,
                                 const besom_record *record) {
   struct copied_record item = {bucket, ahead->used, record->key.len, record->value.len, ahead->no};
   size_t len = item.key_len + item.value_len, room = ahead->room * sizeof item;
-  if (!read_ahead_enlarge(ahead->guard, (void **)&ahead->bytes, ahead->used, &ahead->size, len + 1))
-    return BESOM_NO_MEMORY;
-  if (!read_ahead_enlarge(ahead->guard, (void **)&ahead->items, ahead->n * sizeof item, &room,
-                          sizeof item))
+  const besom_allocator *a = &ahead->guard->allocator;
+  if (!besom__array_grow(a, (void **)&ahead->bytes, ahead->used, &ahead->size, len + 1) ||
+      !besom__array_grow(a, (void **)&ahead->items, ahead->n * sizeof item, &room, sizeof item))
     return BESOM_NO_MEMORY;
   ahead->room = room / sizeof item;
   if (item.key_len) memcpy(ahead->bytes + item.at, record->key.data, item.key_len);

@@ -12,12 +12,11 @@
 
 besom_status besom__undo_make_room(besom_guard *g, size_t n) {
   if (!g->transactional || g->undo.room - g->undo.n >= n) return BESOM_OK;
-  size_t room = 2 * g->undo.room > g->undo.n + n ? 2 * g->undo.room : g->undo.n + n;
-  struct undo_entry *undo = besom__enlarge(&g->allocator, g->undo.entries, g->undo.n * sizeof *undo,
-                                           g->undo.room * sizeof *undo, room * sizeof *undo);
-  if (!undo) return BESOM_NO_MEMORY;
-  g->undo.entries = undo;
-  g->undo.room = room;
+  size_t each = sizeof *g->undo.entries, size = g->undo.room * each;
+  if (!besom__array_grow(&g->allocator, (void **)&g->undo.entries, g->undo.n * each, &size,
+                         n * each))
+    return BESOM_NO_MEMORY;
+  g->undo.room = size / each;
   return BESOM_OK;
 }
 

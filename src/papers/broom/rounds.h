@@ -8,7 +8,7 @@
 #ifndef BESOM_QUOTIENT_ROUNDS_H
 #define BESOM_QUOTIENT_ROUNDS_H
 
-#include "core/address.h"
+#include "core/hash.h"
 
 /* What follows when the budget is spent. */
 enum round_form {

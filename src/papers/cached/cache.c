@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "core/relaxed.h"
 #include "core/system/memory.h"
-#include "core/words.h"
 
 static bool is_empty(besom_digest d) {
   return d.hi == 0 && d.lo == 0;

@@ -14,7 +14,7 @@
 #ifndef BESOM_QUOTIENT_SLOT_META_H
 #define BESOM_QUOTIENT_SLOT_META_H
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "papers/broom/rounds.h"
 #include "papers/telescoping/extension_pool.h"
 #include "papers/telescoping/slot_meta_code.h"

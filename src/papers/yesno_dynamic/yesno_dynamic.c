@@ -11,7 +11,7 @@
  * keys, and only if a fingerprint of the other list is a prefix of the new digest. A removal reads
  * no key.
  */
-#include "core/address.h"
+#include "core/hash.h"
 #include "core/options.h"
 #include "quotient/aqf/aqf.h"
 #include "quotient/fingerprint/match.h"

@@ -18,7 +18,7 @@
  */
 #include <math.h>
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "kinds.h"
 #include "quotient/aqf/aqf.h"
 #include "quotient/fingerprint/match.h"

@@ -6,7 +6,7 @@
 #define BESOM_QUOTIENT_MATCH_H
 
 #include "besom_reverse.h"
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/fingerprint/multislot.h"
 
 /* Iterates over the fingerprints that match a digest, in the order of their ranks. */
@@ -28,17 +28,6 @@ bool besom__next_match(struct matching *m);
  */
 struct matching besom__minirun_start(const struct qtable *t, uint64_t quotient, uint64_t remainder);
 bool besom__next_of_minirun(struct matching *m);
-
-/*
- * A bucket is quotient and remainder as one number. There are none if these take more than 64 bits.
- */
-static inline bool has_buckets(const struct qtable *t) {
-  return t->width < 64 && t->slots <= UINT64_MAX >> t->width;
-}
-
-static inline uint64_t bucket_of(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
-  return quotient << t->width | remainder;
-}
 
 /*
  * Finds the tombstone with the longest extension among those that are a prefix of the digest.

@@ -95,16 +95,6 @@ besom_status besom__fingerprint_append(struct qtable_appender *out, const struct
 void besom__fingerprint_remove(struct qtable *t, const struct fingerprint *fp);
 
 /*
- * Whether a key with this suffix matches a fingerprint, from the fingerprint's bit string: all of
- * it, the first bit uppermost, then zeros. MAYBE if it has a count and an extension.
- */
-ALWAYS_INLINE enum answer answer_of_extension(uint64_t string, uint64_t suffix) {
-  uint64_t extension = string << 1, closing = extension & (0 - extension);
-  if (UNLIKELY(string >> 63 || !closing)) return string >> 62 == 3 ? ANSWER_YES : ANSWER_MAYBE;
-  return (extension ^ suffix) & ~(closing | (closing - 1)) ? ANSWER_NO : ANSWER_YES;
-}
-
-/*
  * Returns NULL if the fingerprint, as it was read, would be written the same; else what is wrong.
  */
 const char *besom__fingerprint_check(const struct qtable *t, const struct fingerprint *fp);

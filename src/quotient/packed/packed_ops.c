@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/packed/packed_table.h"
 
 #define NAME_OF(isa) besom__packed_ops_##isa

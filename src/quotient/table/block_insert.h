@@ -37,26 +37,6 @@ ALWAYS_INLINE struct insertion find_insertion(const struct qtable *t, const uint
                             .has_run = has_run};
 }
 
-/* Bit i of the result: the uppermost bit of slot i's remainder. */
-ALWAYS_INLINE uint64_t uppermost_bits(const struct qtable *t, const uint8_t *block,
-                                      unsigned width) {
-  const uint8_t *planes = block + t->remainders_at;
-  if (width % 8) return load64_shared(planes + 8 * (width % 8 - 1));
-  const uint8_t *row = planes + 8 * (width - 8);
-#if defined(__AVX512BW__)
-  return _mm512_movepi8_mask(load512_shared(row));
-#elif defined(__AVX2__)
-  return (uint32_t)_mm256_movemask_epi8(load256_shared(row)) |
-         (uint64_t)_mm256_movemask_epi8(load256_shared(row + 32)) << 32;
-#else
-  uint64_t bits = 0;
-  for (unsigned j = 0; j < 8; j++) /* the top bits of 8 bytes, gathered in the uppermost byte */
-    bits |= ((load64_shared(row + 8 * j) & BYTE_TOPS) >> 7) * UINT64_C(0x0102040810204080) >>
-            56 << (8 * j);
-  return bits;
-#endif
-}
-
 /* The used slots of a block of a table with heads. A tag has the uppermost bit of its slot set. */
 ALWAYS_INLINE uint64_t used_slots(const struct qtable *t, const uint8_t *block, uint64_t ends,
                                   unsigned width) {

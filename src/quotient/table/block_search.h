@@ -5,8 +5,7 @@
 #ifndef BESOM_QUOTIENT_BLOCK_SEARCH_H
 #define BESOM_QUOTIENT_BLOCK_SEARCH_H
 
-#include "core/address.h"
-#include "quotient/fingerprint/multislot.h"
+#include "core/hash.h"
 #include "quotient/table/walk.h"
 
 /* Where a query looks, and for what. */
@@ -43,9 +42,14 @@ ALWAYS_INLINE struct target target_prefetched(const struct qtable *t, besom_dige
 
 /* ------------------------------------------------------------------ the run of a quotient */
 
+/* A run that has more slots than this from the quotient's own on is looked up elsewhere. */
+#define NEAR_SLOTS 31
+#define FAR_SLOTS (~UINT64_C(0) << NEAR_SLOTS)
+
 /*
- * The slots of quotient i's run and perhaps some before slot i, as bits of a block. 0 if there is
- * no run. Negative, with all bits from its start on, if it does not end before the last slot.
+ * The slots of quotient i's run, slot i is bit 0; 0 if there is no run. Some of FAR_SLOTS are set
+ * if the run is too long or does not end before the last slot: shifting a negative number copies
+ * its sign.
  *
  * Bit k of `starts` is where the run of the block's k-th occupied quotient begins, if the quotient
  * is not above it: the slot after the last of the run before. The last slot of the runs of earlier
@@ -54,24 +58,12 @@ ALWAYS_INLINE struct target target_prefetched(const struct qtable *t, besom_dige
  * Most runs lie in the block of their quotient and are short. To find them takes no branch: it
  * could be mispredicted, and would cost a wait for memory then.
  */
-ALWAYS_INLINE int64_t slots_of_run(const struct qtable *t, const uint8_t *block, unsigned i) {
+ALWAYS_INLINE uint64_t run_from_quotient(const struct qtable *t, const uint8_t *block, unsigned i) {
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), ends = block_word(t, block, WORD_END);
   uint64_t starts = (ends << 1 | 1) & bits_from_any(block_offset(block));
   uint64_t nth = (occupied >> i & 1) << bits_set_below(occupied, i);
   uint64_t start = bit_number(starts, nth), next = bit_after(starts, start, nth);
-  return (int64_t)(next - start - (start < nth));
-}
-
-/* A run that has more slots than this from the quotient's own on is looked up elsewhere. */
-#define NEAR_SLOTS 31
-#define FAR_SLOTS (~UINT64_C(0) << NEAR_SLOTS)
-
-/*
- * The slots of quotient i's run, slot i is bit 0. Some of FAR_SLOTS are set if the run is too long
- * or does not end before the last slot: shifting a negative number copies its sign.
- */
-ALWAYS_INLINE uint64_t run_from_quotient(const struct qtable *t, const uint8_t *block, unsigned i) {
-  return (uint64_t)(slots_of_run(t, block, i) >> i);
+  return (uint64_t)((int64_t)(next - start - (start < nth)) >> i);
 }
 
 /* ------------------------------------------------------------------ fingerprints that match */
@@ -100,6 +92,17 @@ ALWAYS_INLINE enum answer single_slots(const struct qtable *t, const uint8_t *bl
     if (UNLIKELY(*matches & ~last)) return ANSWER_MAYBE;
   }
   return *matches ? ANSWER_YES : ANSWER_NO;
+}
+
+/*
+ * Whether a key with this suffix matches a fingerprint, from the fingerprint's bit string
+ * (fingerprint/multislot.h): all of it, the first bit uppermost, then zeros. MAYBE if it has a
+ * count and an extension.
+ */
+ALWAYS_INLINE enum answer answer_of_extension(uint64_t string, uint64_t suffix) {
+  uint64_t extension = string << 1, closing = extension & (0 - extension);
+  if (UNLIKELY(string >> 63 || !closing)) return string >> 62 == 3 ? ANSWER_YES : ANSWER_MAYBE;
+  return (extension ^ suffix) & ~(closing | (closing - 1)) ? ANSWER_NO : ANSWER_YES;
 }
 
 /*

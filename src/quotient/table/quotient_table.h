@@ -206,17 +206,13 @@ struct qtable_ops {
 };
 
 /*
- * How many bits at the top of a further slot are 1. One bit tells it from an empty slot. Three also
- * tell it from most remainders that a query may look for, so that the query need not read the head
- * word. There are three if that leaves five bits of payload, which a count of two takes.
+ * The payload of a further slot: how many bits are left for content. The others, at the top, are
+ * its tag and are 1. One bit tells it from an empty slot. Three also tell it from most remainders
+ * that a query may look for, so that the query need not read the head word. There are three if that
+ * leaves five bits of payload, which a count of two takes.
  */
-static inline unsigned further_tag_bits(unsigned width) {
-  return width < 7 ? 1 : width < 8 ? 2 : 3;
-}
-
-/* The payload: how many bits are left for content. */
 static inline unsigned further_payload(unsigned width) {
-  return width - further_tag_bits(width);
+  return width < 7 ? width - 1 : width < 8 ? width - 2 : width - 3;
 }
 
 /*
@@ -234,8 +230,19 @@ static inline unsigned further_payload_of(const struct qtable *t) {
 
 /* Whether a further slot with a tag could look like this remainder. */
 ALWAYS_INLINE bool is_like_further(uint64_t remainder, unsigned width) {
-  unsigned tag = further_tag_bits(width);
-  return remainder >> (width - tag) == bits_below(tag);
+  unsigned payload = further_payload(width);
+  return (remainder >> payload) + 1 == UINT64_C(1) << (width - payload);
+}
+
+/*
+ * A bucket is quotient and remainder as one number. There are none if these take more than 64 bits.
+ */
+static inline bool has_buckets(const struct qtable *t) {
+  return t->width < 64 && t->slots <= UINT64_MAX >> t->width;
+}
+
+static inline uint64_t bucket_of(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+  return quotient << t->width | remainder;
 }
 
 /* The bytes of a table of this shape; 0 if the shape is invalid or too large for the machine. */
@@ -381,6 +388,26 @@ ALWAYS_INLINE uint32_t slots_equal_32(const struct qtable *t, const uint8_t *blo
         (uint32_t)((load64_shared(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >>
                    i);
   return equal;
+}
+
+/* Bit i of the result: the uppermost bit of slot i's remainder. */
+ALWAYS_INLINE uint64_t uppermost_bits(const struct qtable *t, const uint8_t *block,
+                                      unsigned width) {
+  const uint8_t *planes = block + t->remainders_at;
+  if (width % 8) return load64_shared(planes + 8 * (width % 8 - 1));
+  const uint8_t *row = planes + 8 * (width - 8);
+#if defined(__AVX512BW__)
+  return _mm512_movepi8_mask(load512_shared(row));
+#elif defined(__AVX2__)
+  return (uint32_t)_mm256_movemask_epi8(load256_shared(row)) |
+         (uint64_t)_mm256_movemask_epi8(load256_shared(row + 32)) << 32;
+#else
+  uint64_t bits = 0;
+  for (unsigned j = 0; j < 8; j++) /* the top bits of 8 bytes, gathered in the uppermost byte */
+    bits |= ((load64_shared(row + 8 * j) & BYTE_TOPS) >> 7) * UINT64_C(0x0102040810204080) >>
+            56 << (8 * j);
+  return bits;
+#endif
 }
 
 static inline bool has_tags(const struct qtable *t) {

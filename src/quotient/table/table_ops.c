@@ -135,10 +135,9 @@ struct prefetched_run {
 };
 
 ALWAYS_INLINE struct prefetched_run run_prefetched(const struct qtable *t, struct target at) {
-  int64_t slots =
-      slots_of_run(t, at.block, at.quotient % 64) & (int64_t)bits_from(at.quotient % 64);
-  unsigned first = trailing_zeros((uint64_t)slots) & 63;
-  return (struct prefetched_run){first, (uint64_t)(slots >> first)};
+  uint64_t slots = run_from_quotient(t, at.block, at.quotient % 64);
+  unsigned after = trailing_zeros(slots) & 63;
+  return (struct prefetched_run){at.quotient % 64 + after, (uint64_t)((int64_t)slots >> after)};
 }
 
 /*

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "core/sort.h"
 #include "kind.h"
 #include "quotient/fingerprint/multislot.h"

@@ -127,16 +127,6 @@ static bool take_own(struct lmdb_database *lmdb) {
   return true;
 }
 
-static int try_read(struct lmdb_database *lmdb, struct reader *temporary, struct reader **out) {
-  struct reader *r = *out = take_own(lmdb) ? &lmdb->own : shared_reader(lmdb, temporary);
-  if (r == temporary && !enter_outside(lmdb)) return MDB_READERS_FULL;
-  int error = r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &r->txn);
-  if (!error) return 0;
-  free_reader(r); /* a transaction that cannot be renewed is of no use */
-  lmdb_end_read(lmdb, r, temporary);
-  return error;
-}
-
 /* Waits for the reads that run, which are short. Cursors are not: MDB_READERS_FULL. */
 static int map_again(struct lmdb_database *lmdb) {
   int error = MDB_READERS_FULL;
@@ -154,13 +144,22 @@ static int map_again(struct lmdb_database *lmdb) {
   return error;
 }
 
+/* A snapshot to read. If another process has enlarged the map, this one maps it again, once. */
 static int lmdb_begin_read(struct lmdb_database *lmdb, struct reader *temporary,
                            struct reader **out) {
   if (!lmdb->env) return lmdb->failed;
-  int error = try_read(lmdb, temporary, out);
-  if (error != MDB_MAP_RESIZED || !lmdb->read_only) return error;
-  error = map_again(lmdb);
-  return error ? error : try_read(lmdb, temporary, out);
+  for (bool again = false;; again = true) {
+    struct reader *r = *out = take_own(lmdb) ? &lmdb->own : shared_reader(lmdb, temporary);
+    if (r == temporary && !enter_outside(lmdb)) return MDB_READERS_FULL;
+    int error =
+        r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &r->txn);
+    if (!error) return 0;
+    free_reader(r); /* a transaction that cannot be renewed is of no use */
+    lmdb_end_read(lmdb, r, temporary);
+    if (error != MDB_MAP_RESIZED || !lmdb->read_only || again) return error;
+    error = map_again(lmdb);
+    if (error) return error;
+  }
 }
 
 static besom_status lmdb_get(void *db, besom_bytes key, besom_table_visit visit, void *ctx) {

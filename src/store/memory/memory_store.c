@@ -8,10 +8,9 @@
  */
 
 #include "core/system/memory.h"
-#include "store/argument_checks.h"
-#include "store/call_counters.h"
 #include "store/memory/bucket_lists.h"
 #include "store/sorted_map.h"
+#include "store/store_calls.h"
 
 #define NO_SAVEPOINT SIZE_MAX
 

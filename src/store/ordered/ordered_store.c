@@ -4,7 +4,6 @@
 
 #include "core/bits.h"
 #include "core/system/memory.h"
-#include "store/argument_checks.h"
 #include "store/ordered/record_codec.h"
 
 enum {
@@ -65,13 +64,9 @@ struct change_set besom__begin_changes(struct ordered_store *store) {
 
 /* The database stores this key with each record, so it is kept short. */
 struct list_key {
-  uint8_t bytes[MAX_LIST_KEY + 8];    /* numbers are written as whole words */
-  uint8_t epoch_end, bucket_end, len; /* offsets after the epoch, the bucket, the rank */
+  uint8_t bytes[MAX_LIST_KEY + 8]; /* numbers are written as whole words */
+  uint8_t epoch_end, bucket_end;   /* offsets after the epoch, the bucket */
 };
-
-static besom_bytes list_key_bytes(const struct list_key *key) {
-  return (besom_bytes){key->bytes, key->len};
-}
 
 /* One byte, or the length and then the bytes, the highest first: byte order is numeric order. */
 static uint8_t put_number(struct list_key *key, uint8_t at, uint64_t number) {
@@ -85,13 +80,12 @@ static uint8_t put_number(struct list_key *key, uint8_t at, uint64_t number) {
   return (uint8_t)(at + 1 + bytes);
 }
 
-static struct list_key list_key(besom_place at) {
-  struct list_key key;
-  key.bytes[0] = LIST;
-  key.epoch_end = put_number(&key, 1, at.epoch);
-  key.bucket_end = put_number(&key, key.epoch_end, at.bucket);
-  key.len = put_number(&key, key.bucket_end, at.rank);
-  return key;
+/* Writes the key. The result points into it. */
+static besom_bytes list_key(struct list_key *key, besom_place at) {
+  key->bytes[0] = LIST;
+  key->epoch_end = put_number(key, 1, at.epoch);
+  key->bucket_end = put_number(key, key->epoch_end, at.bucket);
+  return (besom_bytes){key->bytes, put_number(key, key->bucket_end, at.rank)};
 }
 
 /* False if the bytes are not a number, or it is above the limit. */
@@ -116,8 +110,8 @@ static bool parse_list_key(besom_bytes key, besom_place *position) {
   if (!parse_number(&rest, UINT32_MAX, &rank) || rest.len) return false;
   position->epoch = (uint32_t)epoch;
   position->rank = (uint32_t)rank;
-  struct list_key again = list_key(*position);
-  return besom__compare(key, list_key_bytes(&again)) == 0;
+  struct list_key again;
+  return besom__compare(key, list_key(&again, *position)) == 0;
 }
 
 besom_bytes besom__prefix_end(uint8_t *prefix, size_t len) {
@@ -154,9 +148,11 @@ static besom_status visit_encoded(void *ctx, const besom_record *found) {
 /* Visits all records from a position on, to the end of its bucket or of its epoch. */
 static besom_status walk_lists(const struct ordered_store *store, besom_place from, bool bucket,
                                besom_table_visit visit, void *ctx) {
-  struct list_key first = list_key(from), last = first;
+  struct list_key first, last;
+  besom_bytes begin = list_key(&first, from);
+  list_key(&last, from);
   besom_bytes end = besom__prefix_end(last.bytes, bucket ? last.bucket_end : last.epoch_end);
-  return besom__overlay_scan(&store->data, list_key_bytes(&first), end, visit, ctx);
+  return besom__overlay_scan(&store->data, begin, end, visit, ctx);
 }
 
 /* Most callers need only the first record, so it is read by its key, which costs less than a
@@ -167,9 +163,13 @@ static besom_status ordered_get(besom_store *head, besom_place at, besom_store_v
   if (!visit) return BESOM_INVALID;
   count_read(&store->counters, &store->counters.reads);
   at.rank = 0;
-  struct list_key first = list_key(at);
+  struct list_key first;
+  besom_bytes key = list_key(&first, at);
+  const struct overlay *data = &store->data;
   struct list_walk walk = {.visit = visit, .ctx = ctx, .at = at};
-  besom_status status = besom__overlay_show(&store->data, list_key_bytes(&first), visit_at, &walk);
+  besom_status status = has_unwritten(data)
+                            ? besom__overlay_show(data, key, visit_at, &walk)
+                            : end_as_ok(data->ops.get(data->db, key, visit_at, &walk));
   if (LIKELY(walk.ended) || status != BESOM_OK || !walk.shown) return status;
   at.rank = 1;
   return walk_lists(store, at, true, visit_encoded, &walk);
@@ -188,8 +188,9 @@ static besom_status ordered_scan(besom_store *head, besom_place from, besom_stor
 static besom_status ordered_list_cursor(besom_store *head, uint32_t from_epoch, uint32_t to_epoch,
                                         besom_cursor **out) {
   if (!out || from_epoch > to_epoch) return BESOM_INVALID;
-  struct list_key first = list_key((besom_place){.epoch = from_epoch});
-  struct list_key end = list_key((besom_place){.epoch = to_epoch});
+  struct list_key first, end;
+  list_key(&first, (besom_place){.epoch = from_epoch});
+  list_key(&end, (besom_place){.epoch = to_epoch});
   struct cursor_range range = {.first = {first.bytes, first.epoch_end},
                                .end = {end.bytes, end.epoch_end}};
   return besom__ordered_cursor_new((struct ordered_store *)head, &range, out);
@@ -201,8 +202,8 @@ static besom_status ordered_list_cursor(besom_store *head, uint32_t from_epoch, 
 static besom_status ordered_put_record(struct ordered_store *store, besom_place at,
                                        const besom_record *record, size_t size) {
   struct change_set set = besom__begin_changes(store);
-  struct list_key key = list_key(at);
-  struct sorted_entry *e = besom__add_change(&set, list_key_bytes(&key), (besom_bytes){NULL, size});
+  struct list_key key;
+  struct sorted_entry *e = besom__add_change(&set, list_key(&key, at), (besom_bytes){NULL, size});
   if (e) besom__encode_record(record, besom__sorted_value_bytes(e));
   return besom__apply_changes(&set, e ? BESOM_OK : BESOM_NO_MEMORY);
 }
@@ -229,9 +230,9 @@ static besom_status ordered_replace(besom_store *head, besom_place at, const bes
   struct ordered_store *store = (struct ordered_store *)head;
   size_t size = besom__encoded_size(record);
   if (!size) return BESOM_INVALID;
-  struct list_key key = list_key(at);
+  struct list_key key;
   besom_status status =
-      besom__overlay_get(&store->data, list_key_bytes(&key), besom__visit_nothing, NULL);
+      besom__overlay_get(&store->data, list_key(&key, at), besom__visit_nothing, NULL);
   if (status == BESOM_OK) status = ordered_put_record(store, at, record, size);
   if (status == BESOM_OK) count_call(&store->counters.updates);
   return status;
@@ -246,13 +247,12 @@ struct shift {
 /* Visits the record to remove, then those after it: each of these moves to the rank before. */
 static besom_status shift_record(void *ctx, const besom_record *found) {
   struct shift *shift = ctx;
-  struct list_key here = list_key(shift->at);
-  if (besom__compare(found->key, list_key_bytes(&here)) != 0)
+  struct list_key key;
+  if (besom__compare(found->key, list_key(&key, shift->at)) != 0)
     return shift->seen ? BESOM_CORRUPT : BESOM_END;
   if (shift->seen++) {
-    struct list_key before =
-        list_key((besom_place){shift->at.epoch, shift->at.rank - 1, shift->at.bucket});
-    if (!besom__add_change(&shift->set, list_key_bytes(&before), found->value))
+    besom_place before = {shift->at.epoch, shift->at.rank - 1, shift->at.bucket};
+    if (!besom__add_change(&shift->set, list_key(&key, before), found->value))
       return BESOM_NO_MEMORY;
   }
   shift->at.rank++;
@@ -265,8 +265,9 @@ static besom_status ordered_remove(besom_store *head, besom_place at) {
   besom_status status = walk_lists(store, at, true, shift_record, &shift);
   if (status == BESOM_OK && !shift.seen) status = BESOM_NOT_FOUND;
   if (status == BESOM_OK) {
-    struct list_key last = list_key((besom_place){at.epoch, at.rank + (shift.seen - 1), at.bucket});
-    if (!besom__add_removal(&shift.set, list_key_bytes(&last))) status = BESOM_NO_MEMORY;
+    struct list_key key;
+    besom_place last = {at.epoch, at.rank + (shift.seen - 1), at.bucket};
+    if (!besom__add_removal(&shift.set, list_key(&key, last))) status = BESOM_NO_MEMORY;
   }
   status = besom__apply_changes(&shift.set, status);
   if (status != BESOM_OK) return status;

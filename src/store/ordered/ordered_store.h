@@ -18,8 +18,8 @@
 #ifndef BESOM_STORE_ORDERED_STORE_H
 #define BESOM_STORE_ORDERED_STORE_H
 
-#include "store/call_counters.h"
 #include "store/ordered/overlay.h"
+#include "store/store_calls.h"
 
 struct list_counts {
   uint64_t records, buckets;

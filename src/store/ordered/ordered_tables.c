@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/system/memory.h"
-#include "store/argument_checks.h"
 #include "store/ordered/ordered_store.h"
 #include "store/ordered/record_codec.h"
 

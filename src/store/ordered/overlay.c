@@ -1,16 +1,11 @@
 #include "store/ordered/overlay.h"
 
 #include "core/system/memory.h"
-#include "store/argument_checks.h"
+#include "store/store_calls.h"
 
 enum { FEW_CHANGES = 8 };
 
 /* ------------------------------------------------------------------ reading */
-
-/* Whether a read must look into the overlay. Pairs with the release in besom__overlay_write. */
-static bool has_unwritten(const struct overlay *o) {
-  return o->changes.count && !atomic_load_explicit(&o->written, memory_order_acquire);
-}
 
 struct merge {
   const struct sorted_entry *next; /* entry of the overlay that was not shown yet */

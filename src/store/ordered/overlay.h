@@ -28,6 +28,11 @@ struct overlay {
   struct sorted_entry *displaced; /* entries from before the savepoint, linked by next[0] */
 };
 
+/* Whether a read must look into the overlay. Pairs with the release in besom__overlay_write. */
+static inline bool has_unwritten(const struct overlay *o) {
+  return o->changes.count && !atomic_load_explicit(&o->written, memory_order_acquire);
+}
+
 /* Links the entry of a change, in place of one with the same key. */
 void besom__overlay_put(struct overlay *o, struct sorted_entry *e);
 

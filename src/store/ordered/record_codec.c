@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "store/argument_checks.h"
 #include "store/sorted_map.h"
+#include "store/store_calls.h"
 
 static size_t varint_size(size_t length) {
   size_t size = 1;

@@ -7,7 +7,7 @@
 #ifndef BESOM_QUOTIENT_CONCURRENT_AQF_H
 #define BESOM_QUOTIENT_CONCURRENT_AQF_H
 
-#include "core/address.h"
+#include "core/hash.h"
 #include "quotient/aqf/concurrent/aqf_sync.h"
 
 static inline uint64_t quotient_of(const struct aqf_sync *sync, besom_digest d) {

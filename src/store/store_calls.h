@@ -1,12 +1,38 @@
-/* Counters of the calls of a store. They are atomic, because several threads may read at once. */
-#ifndef BESOM_STORE_CALL_COUNTERS_H
-#define BESOM_STORE_CALL_COUNTERS_H
+/* What the calls of every store do: check their arguments, and count themselves. */
+#ifndef BESOM_STORE_STORE_CALLS_H
+#define BESOM_STORE_STORE_CALLS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "besom_store.h"
 
+enum { MAX_TABLE_KEY = 1 << 16 };
+
+static inline bool is_bytes(besom_bytes bytes) {
+  return (bytes.data || !bytes.len) && bytes.len <= UINT32_MAX;
+}
+
+static inline bool is_record(const besom_record *record) {
+  return record && is_bytes(record->key) && is_bytes(record->value);
+}
+
+static inline bool is_table(besom_table table) {
+  return table == BESOM_TABLE_MANIFEST || table == BESOM_TABLE_KEYS;
+}
+
+static inline bool is_table_key(besom_bytes key) {
+  return is_bytes(key) && key.len <= MAX_TABLE_KEY;
+}
+
+/* A visitor ends a walk with END; the walk then returns OK. */
+static inline besom_status end_as_ok(besom_status status) {
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+/* ------------------------------------------------------------------ counters */
+
+/* They are atomic, because several threads may read at once. */
 typedef _Atomic uint64_t call_counter;
 
 /* Counts reads. The thread that opened the store has a counter of its own, which it increments
