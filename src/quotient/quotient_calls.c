@@ -13,6 +13,7 @@
 #include "quotient/aqf/aqf.h"
 #include "quotient/table/block_insert.h"
 #include "quotient/table/block_remove.h"
+#include "quotient/table/table_slots.h"
 #include "quotient/table/table_variant.h"
 
 #define NOINLINE static __attribute__((noinline))
@@ -191,7 +192,20 @@ CALL besom_status aqf_insert_digest(besom_filter *f, besom_digest d) {
 
 /* For runs that leave the block, and for fingerprints of several slots. */
 NOINLINE besom_status quotient_call_remove_far(besom_filter *f, besom_digest d) {
-  return f->kind->change->remove(f, d);
+  struct qtable *t = &quotient_filter(f)->table;
+  unsigned width = WIDTH(t);
+  if (UNLIKELY(has_tags(t))) return f->kind->change->remove(f, d);
+  struct qtable plain = with_constant_offsets(t, width);
+  plain.further_slots = t->further_slots;
+  plain.room = t->room;
+  struct target at = target_of(&plain, d, width);
+  struct minirun m = minirun_of_run(&plain, besom__find_run(t, at.quotient), at.remainder, width);
+  if (UNLIKELY(m.found == ANSWER_MAYBE)) return f->kind->change->remove(f, d);
+  if (m.found == ANSWER_NO) return BESOM_NOT_FOUND;
+  take_slot(&plain, at.quotient, m.run, m.last, width);
+  t->used--;
+  f->items--;
+  return BESOM_OK;
 }
 
 /* For shifts that leave the block. */

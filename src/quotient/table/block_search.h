@@ -94,6 +94,30 @@ ALWAYS_INLINE enum answer single_slots(const struct qtable *t, const uint8_t *bl
   return *matches ? ANSWER_YES : ANSWER_NO;
 }
 
+/* The fingerprints with one quotient and remainder, and their run. MAYBE: one has several slots. */
+struct minirun {
+  enum answer found;
+  uint64_t count, last; /* last: the position of the last one */
+  struct run run;
+};
+
+/* The same, of a run in any number of blocks. */
+ALWAYS_INLINE struct minirun minirun_of_run(const struct qtable *t, struct run run,
+                                            uint64_t remainder, unsigned width) {
+  struct minirun m = {.run = run};
+  for (uint64_t b = run.start / 64; 64 * b < run.end; b++) {
+    const uint8_t *block = block_at(t, b);
+    uint64_t matches = slots_equal(t, block, remainder, width) & run_in_block(run, b);
+    enum answer found = single_slots(t, block, &matches);
+    if (found == ANSWER_NO) continue;
+    m.found = found;
+    if (found == ANSWER_MAYBE) break;
+    m.count += popcount(matches);
+    m.last = 64 * b + 63 - leading_zeros(matches);
+  }
+  return m;
+}
+
 /*
  * Whether a key with this suffix matches a fingerprint, from the fingerprint's bit string
  * (fingerprint/multislot.h): all of it, the first bit uppermost, then zeros. MAYBE if it has a

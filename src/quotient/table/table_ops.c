@@ -406,28 +406,10 @@ static besom_status table_insert(struct qtable *t, besom_digest d, bool *present
 
 /* ------------------------------------------------------------------ counts and removals */
 
-/* The fingerprints with one quotient and remainder, and their run. MAYBE: one has several slots. */
-struct minirun {
-  enum answer found;
-  uint64_t count, last; /* last: the position of the last one */
-  struct run run;
-};
-
 /* For runs that leave their block. */
 static __attribute__((noinline)) struct minirun find_minirun_far(const struct qtable *t,
                                                                  struct target at) {
-  struct minirun m = {.run = besom__find_run(t, at.quotient)};
-  for (uint64_t b = m.run.start / 64; 64 * b < m.run.end; b++) {
-    const uint8_t *block = block_at(t, b);
-    uint64_t matches = slots_equal(t, block, at.remainder, WIDTH(t)) & run_in_block(m.run, b);
-    enum answer found = single_slots(t, block, &matches);
-    if (found == ANSWER_NO) continue;
-    m.found = found;
-    if (found == ANSWER_MAYBE) break;
-    m.count += popcount(matches);
-    m.last = 64 * b + 63 - leading_zeros(matches);
-  }
-  return m;
+  return minirun_of_run(t, besom__find_run(t, at.quotient), at.remainder, WIDTH(t));
 }
 
 ALWAYS_INLINE struct minirun find_minirun(const struct qtable *t, struct target at,
