@@ -5,7 +5,7 @@
 #include "core/bits.h"
 #include "core/relaxed.h"
 
-enum { LINE_BYTES = 64 };
+enum { BIN_LINE_BYTES = 64 };
 
 #if defined(__AVX2__)
 
@@ -80,10 +80,10 @@ ALWAYS_INLINE void line_insert_bits(uint8_t *line, unsigned bit, unsigned bits, 
   unsigned word = bit / 64, within = bit % 64;
   uint8_t *at = line + 8 * (size_t)word;
   uint64_t x = load64(at), upper = x & bits_from(within);
-  for (unsigned i = LINE_BYTES / 8 - 1; i > word + 1; i--)
+  for (unsigned i = BIN_LINE_BYTES / 8 - 1; i > word + 1; i--)
     store64(line + 8 * (size_t)i,
             load64(line + 8 * (size_t)i) << bits | load64(line + 8 * (size_t)i - 8) >> (64 - bits));
-  if (word + 1 < LINE_BYTES / 8)
+  if (word + 1 < BIN_LINE_BYTES / 8)
     store64(at + 8, load64(at + 8) << bits | upper >> (64 - bits) |
                         (within + bits > 64 ? value >> (64 - within) : 0));
   store64(at, (x ^ upper) | upper << bits | value << within);
@@ -93,9 +93,9 @@ ALWAYS_INLINE void line_insert_bits(uint8_t *line, unsigned bit, unsigned bits, 
 ALWAYS_INLINE void line_remove_bits(uint8_t *line, unsigned bit, unsigned bits) {
   unsigned word = bit / 64;
   uint64_t kept = bits_below(bit % 64);
-  for (unsigned i = word; i < LINE_BYTES / 8; i++, kept = 0) {
+  for (unsigned i = word; i < BIN_LINE_BYTES / 8; i++, kept = 0) {
     uint8_t *at = line + 8 * (size_t)i;
-    uint64_t x = load64(at), next = i + 1 < LINE_BYTES / 8 ? load64(at + 8) : 0;
+    uint64_t x = load64(at), next = i + 1 < BIN_LINE_BYTES / 8 ? load64(at + 8) : 0;
     store64(at, (x & kept) | ((x >> bits | next << (64 - bits)) & ~kept));
   }
 }
