@@ -45,38 +45,41 @@ ALWAYS_INLINE uint8_t *word_of(const struct bloom_bits *b, uint64_t position) {
   return b->words + 8 * (size_t)shifted(position, 6);
 }
 
+/* The word of this position, shifted: the bit is bit 0. */
+ALWAYS_INLINE uint64_t word_from(const struct bloom_bits *b, uint64_t position) {
+  return shifted_word(word_of(b, position), position);
+}
+
 /* Are the next n positions set? Without branches: each would be mispredicted often. */
 ALWAYS_INLINE bool bloom_all_set(const struct bloom_bits *b, struct positions *p, uint32_t n) {
-  uint64_t all = 1;
+  uint64_t all = UINT64_MAX;
   for (uint32_t i = 0; i < n; i++) {
-    uint64_t position = next_position(b, p);
-    all &= load64(word_of(b, position)) >> position % WORD_BITS;
+    all &= word_from(b, next_position(b, p));
     OPAQUE(all); /* else gcc reads all words first, and runs out of registers */
   }
-  return all;
+  return all & 1;
+}
+
+ALWAYS_INLINE void bloom_set_bit(const struct bloom_bits *b, uint64_t position) {
+  uint8_t *at = word_of(b, position);
+  store64(at, load64(at) | UINT64_C(1) << position % WORD_BITS);
 }
 
 ALWAYS_INLINE void bloom_bits_set_bits(const struct bloom_bits *b, struct positions *p,
                                        uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t position = next_position(b, p);
-    uint8_t *at = word_of(b, position);
-    store64(at, load64(at) | UINT64_C(1) << position % WORD_BITS);
-  }
+  for (uint32_t i = 0; i < n; i++) bloom_set_bit(b, next_position(b, p));
 }
 
 /* The same, and returns whether all of them were set before. */
 ALWAYS_INLINE bool test_and_set_bits(const struct bloom_bits *b, struct positions *p, uint32_t n) {
-  uint64_t all = 1;
+  uint64_t all = UINT64_MAX;
   for (uint32_t i = 0; i < n; i++) {
     uint64_t position = next_position(b, p);
-    uint8_t *at = word_of(b, position);
-    uint64_t word = load64(at);
-    all &= word >> position % WORD_BITS;
+    all &= word_from(b, position);
     OPAQUE(all);
-    store64(at, word | UINT64_C(1) << position % WORD_BITS);
+    bloom_set_bit(b, position);
   }
-  return all;
+  return all & 1;
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -100,10 +103,6 @@ ALWAYS_INLINE bool others_set(const struct bloom_bits *b, struct positions p, ui
 }
 
 /* Few queries for absent keys come here. */
-NOINLINE static bool others_set_8(const struct bloom_bits *b, struct positions p) {
-  return others_set(b, p, other_positions(b, EIGHT));
-}
-
 NOINLINE static bool others_set_many(const struct bloom_bits *b, struct positions p) {
   return others_set(b, p, other_positions(b, MANY));
 }
@@ -114,7 +113,8 @@ ALWAYS_INLINE bool bloom_bits_contains(const struct bloom_bits *b, besom_digest 
   bool set = bloom_all_set(b, &p, first_positions(b, shape));
   if (shape == FEW) return set;
   if (LIKELY(!set)) return false;
-  return shape == EIGHT ? others_set_8(b, p) : others_set_many(b, p);
+  /* Inlined: then the second half of the digest is computed only here. */
+  return shape == EIGHT ? others_set(b, p, other_positions(b, EIGHT)) : others_set_many(b, p);
 }
 
 ALWAYS_INLINE void set_others(const struct bloom_bits *b, struct positions p, uint32_t n) {
@@ -137,8 +137,13 @@ NOINLINE static besom_status insert_if_full(const besom_filter *f, besom_digest 
   return f->kind->query.contains(f, d) ? BESOM_OK : BESOM_FULL;
 }
 
-ALWAYS_INLINE besom_status bloom_bits_insert(besom_filter *f, besom_digest d, enum shape shape) {
-  if (UNLIKELY(f->items >= f->capacity)) return insert_if_full(f, d);
+/* The key is hashed here: else its digest would be in registers that the usual case needs. */
+NOINLINE static besom_status insert_u64_if_full(const besom_filter *f, uint64_t key) {
+  return insert_if_full(f, xxh3_u64(&f->hasher, key));
+}
+
+/* The filter is not full. */
+ALWAYS_INLINE besom_status bloom_bits_add(besom_filter *f, besom_digest d, enum shape shape) {
   /* A copy: the compiler knows that the words do not overlap with it. */
   const struct bloom_bits b = ((const struct bloom *)f)->bits;
   struct positions p = positions_of(d);
@@ -147,6 +152,16 @@ ALWAYS_INLINE besom_status bloom_bits_insert(besom_filter *f, besom_digest d, en
   f->items += shape != FEW || !old;
   if (shape != FEW) set_others(&b, p, other_positions(&b, shape));
   return BESOM_OK;
+}
+
+ALWAYS_INLINE besom_status bloom_bits_insert(besom_filter *f, besom_digest d, enum shape shape) {
+  if (UNLIKELY(f->items >= f->capacity)) return insert_if_full(f, d);
+  return bloom_bits_add(f, d, shape);
+}
+
+ALWAYS_INLINE besom_status bloom_bits_insert_u64(besom_filter *f, uint64_t key, enum shape shape) {
+  if (UNLIKELY(f->items >= f->capacity)) return insert_u64_if_full(f, key);
+  return bloom_bits_add(f, xxh3_u64(&f->hasher, key), shape);
 }
 
 static bool contains_digest_few(const besom_filter *f, besom_digest d) {
@@ -162,7 +177,7 @@ static besom_status insert_digest_few(besom_filter *f, besom_digest d) {
 }
 
 FLATTEN static besom_status insert_u64_few(besom_filter *f, uint64_t key) {
-  return bloom_bits_insert(f, xxh3_u64(&f->hasher, key), FEW);
+  return bloom_bits_insert_u64(f, key, FEW);
 }
 
 static bool bloom_bits_contains_digest_8(const besom_filter *f, besom_digest d) {
@@ -178,7 +193,7 @@ static besom_status insert_digest_8(besom_filter *f, besom_digest d) {
 }
 
 FLATTEN static besom_status insert_u64_8(besom_filter *f, uint64_t key) {
-  return bloom_bits_insert(f, xxh3_u64(&f->hasher, key), EIGHT);
+  return bloom_bits_insert_u64(f, key, EIGHT);
 }
 
 static bool contains_digest_many(const besom_filter *f, besom_digest d) {
@@ -194,7 +209,7 @@ static besom_status insert_digest_many(besom_filter *f, besom_digest d) {
 }
 
 FLATTEN static besom_status insert_u64_many(besom_filter *f, uint64_t key) {
-  return bloom_bits_insert(f, xxh3_u64(&f->hasher, key), MANY);
+  return bloom_bits_insert_u64(f, key, MANY);
 }
 
 static bool bloom_bits_contains_bytes(const besom_filter *f, const void *key, size_t len) {
@@ -257,7 +272,7 @@ ALWAYS_INLINE void bloom_bits_insert_batch(besom_filter *f, const besom_digest *
   for (size_t i = 0; ahead < n && i < ahead; i++) fetch_all(b, d[i], shape);
   for (size_t i = 0; i < n; i++) {
     if (i + ahead < n) fetch_all(b, d[i + ahead], shape);
-    bloom_bits_insert(f, d[i], shape);
+    bloom_bits_add(f, d[i], shape);
   }
 }
 

@@ -22,6 +22,10 @@ static void set_seed(struct hasher *h, enum hash_id id, const uint8_t *seed) {
   h->secret_u64 = load64(h->secret + 16) ^ load64(h->secret + 24);
 }
 
+#ifdef __x86_64__
+const uint64_t besom__xxh3_factors[3] = {XXH3_FACTOR_0, XXH3_FACTOR_1, XXH3_FACTOR_2};
+#endif
+
 besom_status besom__hasher_init(struct hasher *h, const char *name, const uint8_t *seed) {
   uint8_t random[SEED_BYTES];
   enum hash_id id = HASH_XXH3;

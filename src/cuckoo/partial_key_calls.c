@@ -33,7 +33,7 @@ ALWAYS_INLINE struct bucket bucket_at(const struct cuckoo_table *t, uint64_t buc
 }
 
 ALWAYS_INLINE uint64_t lanes_of(struct bucket b) {
-  return load64(b.at) >> b.shift;
+  return FORM == WHOLE_BYTES ? load64(b.at) : shifted_word(b.at, b.shift);
 }
 
 /* Puts the fingerprint into an empty lane. False if there is none. */
