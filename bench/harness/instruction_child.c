@@ -222,7 +222,8 @@ static void count_queries(child *c, const micro_case *s, call_style style, besom
 static uint64_t slots_of(const micro_case *s, const micro_plan *p) {
   uint64_t slots = s->stats.slots < 2 * p->slots ? s->stats.slots : p->slots,
            most = (uint64_t)((double)s->stats.capacity / 0.9);
-  return s->stats.slots < s->stats.capacity || most < slots ? most : slots;
+  bool is_denser = s->stats.slots < s->stats.capacity && most < 2 * p->slots; /* not of scaling */
+  return is_denser || most < slots ? most : slots;
 }
 
 static void count_style(child *c, const micro_case *s, call_style style) {
@@ -273,7 +274,8 @@ static const char *find_isa(const micro_plan *plan) {
 
 int instruction_child(const instruction_plan *plan) {
   if (!RUNNING_ON_VALGRIND) fail(INSTRUCTION_CHILD ": this process does not run under valgrind");
-  size_t room = plan->slots < MAX_LOOP_QUERIES ? MAX_LOOP_QUERIES : plan->slots;
+  size_t most = 2 * plan->slots; /* slots_of has fewer */
+  size_t room = most < MAX_LOOP_QUERIES ? MAX_LOOP_QUERIES : most;
   child c = {.plan = {.slots = plan->slots,
                       .width = plan->width,
                       .load = 0.9,
