@@ -188,9 +188,58 @@ static void test_how_much(const stacked_setup *s, besom_workload *w, double freq
   }
 }
 
+/* ------------------------------------------------------------------ the example of section 3 */
+
+enum { EXAMPLE_SEEDS = 8, EXAMPLE_KEYS = 1000000 };
+
+/* The keys from..from + n - 1 that `before` answers yes, in a Bloom filter of their own. */
+static besom_filter *example_layer(uint64_t from, uint64_t n, const besom_filter *before,
+                                   const uint8_t seed[16]) {
+  uint64_t passing = 0;
+  for (uint64_t i = from; i < from + n; i++) passing += !before || besom_contains_u64(before, i);
+  besom_config config = {.kind = "bloom", .capacity = passing, .fpr = size_rate, .seed = seed};
+  besom_filter *f;
+  check(besom_create(&config, &f), "creating a layer");
+  for (uint64_t i = from; i < from + n; i++)
+    if (!before || besom_contains_u64(before, i))
+      check(besom_insert_u64(f, i), "inserting into a layer");
+  return f;
+}
+
+static double example_bytes(const besom_filter *f) {
+  besom_statistics stats;
+  check(besom_stats(f, &stats), "statistics of a layer");
+  return (double)stats.bytes;
+}
+
+/*
+ * Three layers with one rate each, as many frequent absent keys as members: how many more bits they
+ * take than the first one alone, and how much rarer false positives of these keys are.
+ */
+static void test_example(uint64_t number, findings *found) {
+  const uint64_t absent = EXAMPLE_KEYS; /* the keys after the members */
+  uint8_t seed[3][16];
+  for (uint64_t i = 0; i < 3; i++) hash_seed(random_at(BENCH_SEED, 3 * number + i), seed[i]);
+  besom_filter *first = example_layer(0, EXAMPLE_KEYS, NULL, seed[0]);
+  besom_filter *second = example_layer(absent, EXAMPLE_KEYS, first, seed[1]);
+  besom_filter *third = example_layer(0, EXAMPLE_KEYS, second, seed[2]);
+  double alone = 0, stacked = 0;
+  for (uint64_t i = absent; i < absent + EXAMPLE_KEYS; i++) {
+    bool passes = besom_contains_u64(first, i);
+    alone += passes;
+    stacked += passes && besom_contains_u64(second, i) && besom_contains_u64(third, i);
+  }
+  double one = example_bytes(first), all = one + example_bytes(second) + example_bytes(third);
+  add_factor(found, "stacked-example-space", 1.02 * one / all);
+  add_factor(found, "stacked-example-rate", alone / fmax(stacked, 1));
+  besom_filter *layers[] = {first, second, third};
+  for (size_t i = 0; i < 3; i++) besom_free(layers[i]);
+}
+
 static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 200000;
   findings found = {0};
+  for (uint64_t i = 0; i < EXAMPLE_SEEDS; i++) test_example(i, &found);
   for (int i = 0; i < FREQUENTS; i++) {
     progress("%g frequent absent keys per member", frequents[i]);
     stacked_setup s = setup_zipf(0, members, (uint64_t)(frequents[i] * (double)members));

@@ -191,6 +191,12 @@ SENTENCES = [
     Sentence("stacked-theory-7-bits", "stacked-filters: Figure 2", "going up to 7 bits per element saved",
              "largest saving of the theory / 7 bits per key", factor=1, claim="stacked-theory",
              judge=lambda rows: max(rows.all("figure=2c", "saved_bits")) / 7),
+    Sentence("stacked-example-space", "stacked-filters: Section 3", "has 2% higher space costs than a traditional filter",
+             "1.02 times the bytes of one Bloom filter / of three layers with that rate, as many frequent absent keys as members",
+             factor=1, similar=True, claim="stacked-theory"),
+    Sentence("stacked-example-rate", "stacked-filters: Section 3", "a full 100× lower",
+             "rate of one Bloom filter / of three layers, for the frequent absent keys, all rates 0.01", factor=100,
+             claim="stacked-theory"),
     # ---------------------------------------------------------------- adaptive stacked filters
     Sentence("asf-16", "stacked-filters: Figure 6", "ASFs process the workload 1.6× faster than query-agnostic filters",
              "total time of bloom / of the published adaptive stacked filter, both phases", factor=1.6, claim="asf", timed=True),
