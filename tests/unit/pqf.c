@@ -303,7 +303,7 @@ static void layouts_fit_their_bins(void **state) {
     assert_true(l->slots + 2u * l->yard_slots > PQF_MAX_COPIES);
     if (!has_half_bytes(l)) continue;
     /* as long_rows_insert knows it */
-    assert_true(l->bytes == LINE_BYTES && bin_header_bytes(l) == 8 && byte_rows(l) == 1);
+    assert_true(l->bytes == BIN_LINE_BYTES && bin_header_bytes(l) == 8 && byte_rows(l) == 1);
     assert_true(end_of_bytes > 32 && half_byte_at(l, 0) >= 256 + 64);
   }
 }
