@@ -152,7 +152,7 @@ BESOM_API besom_status besom_share(besom_filter *f);
  *           Not with BESOM_DISTINCT, no, like or update, or if config.build_memory is too small for
  *           all keys or there are more keys than capacity. An empty array is an empty set. INVALID:
  *           a part gives more keys than its size_hint. If several parts fail, the status is that of
- *           one of them.
+ *           one of them. Contexts in one cache line make threads wait for each other.
  * keys, keys_u64  instead of yes: an array of n_keys keys, or of integers, read by several threads
  *           likewise. No callback runs.
  */

@@ -53,8 +53,9 @@ typedef struct build_case {
   uint64_t n;
 } build_case;
 
+/* Threads that read parts write to neighbours, so each has a cache line of its own. */
 typedef struct key_array {
-  const uint64_t *keys;
+  _Alignas(64) const uint64_t *keys;
   uint64_t n, given;
   besom_u64_key key; /* the last one given */
 } key_array;

@@ -2,12 +2,14 @@
 #ifndef BESOM_BUILD_PARTS_H
 #define BESOM_BUILD_PARTS_H
 
+#include "core/system/wait.h"
 #include "kind.h"
 
 #define MAX_SLICES 64 /* of an array */
 
+/* Threads write to neighbours, so each has cache lines of its own. */
 struct key_slice {
-  const besom_bytes *keys;
+  _Alignas(CACHE_LINE) const besom_bytes *keys;
   const uint64_t *numbers; /* instead of keys */
   size_t first, at, end;
   besom_u64_key key; /* the number given last */
