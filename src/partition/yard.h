@@ -72,8 +72,10 @@ ALWAYS_INLINE struct yard_comparison yard_compare(const uint8_t *yard, const str
   x = _mm256_srli_epi32(x, (int)(32 - bits));
   __m256 equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(x, wanted)),
          smaller = _mm256_castsi256_ps(_mm256_cmpgt_epi32(wanted, x));
-  return (struct yard_comparison){(unsigned)_mm256_movemask_ps(equal),
-                                  (unsigned)_mm256_movemask_ps(smaller)};
+  /* a last lane without a value has the bits of several entries */
+  unsigned lanes = yard_lanes(l), valid = lanes < 8 ? (1u << lanes) - 1 : ~0u;
+  return (struct yard_comparison){(unsigned)_mm256_movemask_ps(equal) & valid,
+                                  (unsigned)_mm256_movemask_ps(smaller) & valid};
 }
 
 #else

@@ -159,6 +159,37 @@ static void all_instruction_sets_make_the_same_filter(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ every query of a bin */
+
+/* One bin and half of its backyard are full, and all values of the bin are asked. */
+static void assert_no_other_value_is_found(const char *isa, double rate, uint64_t seed) {
+  besom_filter *f = pqf_new(4000, rate, isa);
+  if (!f) return;
+  const struct pqf *p = const_pqf_of(f);
+  random_stream random = {seed};
+  uint64_t all = (uint64_t)p->layout->minis << pqf_width(p);
+  uint8_t *copies = heap_array((size_t)all, 1);
+  memset(copies, 0, (size_t)all);
+  for (unsigned i = 0; i < p->layout->slots + p->layout->yard_slots; i++) {
+    uint64_t number = random_below(&random, all);
+    copies[number] += besom_insert_digest(f, digest_in_bin(p, 3, number)) == BESOM_OK;
+  }
+  for (uint64_t number = 0; number < all; number++)
+    if (besom_contains_digest(f, digest_in_bin(p, 3, number)) != (copies[number] > 0))
+      fail_msg("%s, %u bits, seed %u: number %u", isa, p->layout->bits, (unsigned)seed,
+               (unsigned)number);
+  free(copies);
+  besom_free(f);
+}
+
+static void queries_find_no_other_value(void **state) {
+  (void)state;
+  for (unsigned rate = 0; rate < BIN_LAYOUTS && bin_layouts[rate].bits <= 12; rate++)
+    for (unsigned isa = 0; isa < 3; isa++)
+      for (uint64_t seed = 0; seed < 8; seed++)
+        assert_no_other_value_is_found(isas[isa], rates[rate], seed);
+}
+
 /* ------------------------------------------------------------------ full */
 
 /* More entries of one bin than its slots and those of its two yards. */
@@ -313,6 +344,7 @@ int main(void) {
       cmocka_unit_test(layouts_fit_their_bins),
       cmocka_unit_test(removes_undo_spills_in_every_order),
       cmocka_unit_test(all_instruction_sets_make_the_same_filter),
+      cmocka_unit_test(queries_find_no_other_value),
       cmocka_unit_test(a_full_backyard_is_full_and_loses_nothing),
       cmocka_unit_test(entries_of_the_backyard_make_room),
       cmocka_unit_test(a_table_holds_its_capacity),
