@@ -90,8 +90,8 @@ static unsigned labels_of_updated(void) {
   if (!given.form.domains) usage_error("--update needs --domains");
   besom_filter *old = filter_open(given.update);
   unsigned labels = besom_domain_labels(old, NULL);
-  if (!labels) usage_error("--update: %s is no list of domains", given.update);
   besom_free(old);
+  if (!labels) usage_error("--update: %s is no list of domains", given.update);
   return labels;
 }
 
