@@ -203,7 +203,7 @@ struct query_ops {
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);         /* optional */
   besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value); /* optional */
   /*
-   * Optional, for kinds whose fingerprints are prefixes of the digest (address.h): the length of
+   * Optional, for kinds whose fingerprints are prefixes of the digest (hash.h): the length of
    * the longest one that matches, in bits after the quotient; 0 if none does. remove takes this
    * one.
    */

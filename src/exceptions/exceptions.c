@@ -4,6 +4,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/hash.h"
 #include "exceptions/cells.h"
 
 #define MANY_CELLS 128  /* from here on it grows by 1/100 */

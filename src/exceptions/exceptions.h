@@ -31,9 +31,9 @@
 #include <stddef.h>
 
 #include "besom.h"
+#include "core/bits.h"
 #include "core/blocks.h"
 #include "core/byte_io.h"
-#include "core/hash.h"
 
 #define NUMBER_BITS 128
 #define MOST_EXCEPTIONS (UINT64_C(1) << 40) /* of a limit in the configuration */

@@ -30,7 +30,7 @@ function kindOfBit(f, i, k, tag, number) {
 
 // The bits of a fingerprint, per slot: [['0', 'remainder'], ...].
 function slotBits({slots, totals: {width}}, f) {
-  const tag = width >= 8 ? 3 : 1; // further_tag_bits in src/quotient/table/quotient_table.h
+  const tag = width >= 8 ? 3 : 1; // width - further_payload(width) in src/quotient/table/quotient_table.h
   return Array.from({length: f.slots}, (_, i) => {
     const digits = bits(slots[f.position + i].content, width);
     return [...digits].map((bit, k) => {

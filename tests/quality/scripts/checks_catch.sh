@@ -5,7 +5,7 @@ set -eu
 scripts=$(cd "$(dirname "$0")" && pwd)
 
 rm -rf "$1"
-mkdir -p "$1"/src/{core,quotient/table,chains,store/lmdb} "$1"/bench "$1"/include
+mkdir -p "$1"/src/{core,exceptions,quotient/table,chains,store/lmdb} "$1"/{bench,include,redis}
 cd "$1"
 touch include/besom.h include/besom_store.h src/store/sorted.h src/kind.h src/core/bits.h
 touch src/quotient/quotient_filter.h src/quotient/table/walk.h
@@ -36,6 +36,12 @@ cat >bench/inside.c <<'END'
 /* the public header is fine */
 #include "besom.h"
   # include "core/bits.h"
+END
+echo '#include <xxhash.h>' >src/core/hash.h
+echo '#include "core/hash.h"' >src/exceptions/exceptions.h
+cat >redis/frozen.h <<'END'
+#include "besom.h"
+#include "exceptions/exceptions.h"
 END
 cat >src/quotient/calls.c <<'END'
 /* malloc(1) in a comment, // and
@@ -115,7 +121,7 @@ expect() {
 
 expect include_rules src/core/upward.c:3 src/store/sideways.c:1 src/store/lmdb/lmdb.c:2 \
   src/store/lmdb/lmdb.c:3 src/store/lmdb/lmdb.c:4 src/chains/through.c:2 \
-  src/quotient/table/outward.c:2 bench/inside.c:3
+  src/quotient/table/outward.c:2 bench/inside.c:3 redis/frozen.h:2
 expect function_names src/quotient/twice.c:2
 find src cli -type d -exec touch {}/README.md \; # but two rooms:
 rm src/core/README.md
