@@ -380,8 +380,7 @@ static void guards_can_be_merged(void **state) {
 
 static besom_status put_unless_there(void *ctx, besom_bytes key, besom_bytes value) {
   subject *into = ctx;
-  besom_bytes found;
-  besom_status status = besom_guard_get(into->guard, key.data, key.len, &found);
+  besom_status status = besom_guard_get(into->guard, key.data, key.len, NULL);
   if (status != BESOM_NOT_FOUND) return status;
   return besom_guard_put(into->guard, key.data, key.len, value.data, value.len, 0);
 }
