@@ -415,11 +415,11 @@ typedef struct besom_statistics {
    * not count: all keys. scaling: 2^44.
    */
   uint64_t capacity;
-  uint64_t slots;      /* Bloom kinds: bits; layered kinds: of all layers */
+  uint64_t slots;      /* Bloom kinds: bits; pqf: quotients; layered kinds: of all layers */
   uint32_t width;      /* bits of a remainder; Bloom kinds: bits set per key; of the last layer */
   uint64_t bytes;      /* all memory of the filter */
   double bits_per_key; /* 8 * bytes / keys; 0 if empty */
-  double load_factor;  /* used slots / slots; Bloom kinds: share of bits set */
+  double load_factor;  /* used slots / slots, also of pqf; Bloom kinds: share of bits set */
   double expected_fpr; /* false-positive rate at the present load */
   double fpr_at_capacity; /* and of the full filter */
   double workload_fpr;    /* kinds planned for a workload: over queries like it; else 0 */
