@@ -7,6 +7,7 @@
 
 #include "prototype.h"
 #include "quotient/quotient_calls.c"
+#include "quotient/table/table_slots.c" /* besom__find_run, of this BESOM_ISA */
 
 static const char *const kinds[] = {"qf", "aqf"};
 

@@ -11,6 +11,7 @@
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 
 #include "quotient/quotient_calls.c"
+#include "quotient/table/table_slots.c" /* besom__find_run, of this BESOM_ISA */
 
 #include "core/system/memory.h"
 #include "prototype.h"
