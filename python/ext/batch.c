@@ -144,7 +144,10 @@ static int add_all(struct filter *self, const struct key_array *array, struct pa
     status = add_turn(self->f, array, 0, array->n, part, &added);
   }
   for (size_t from = 0; array->n > SHORT && from < array->n && status == BESOM_OK; from += TURN) {
-    if (PyErr_CheckSignals() || besom__py_lock_enter_write(&self->lock)) return -1;
+    if (PyErr_CheckSignals() || besom__py_lock_enter_write(&self->lock)) {
+      besom__py_tell_done(added);
+      return -1;
+    }
     Py_BEGIN_ALLOW_THREADS status =
         add_turn(self->f, array, from, turn_end(from, array->n), part, &added);
     Py_END_ALLOW_THREADS besom__py_lock_leave_write(&self->lock);

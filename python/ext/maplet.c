@@ -141,7 +141,10 @@ static PyObject *insert_pairs(struct filter *self, const struct key_array *keys,
   size_t added = 0;
   for (size_t from = 0; from < keys->n && status == BESOM_OK; from += TURN) {
     size_t to = keys->n - from < TURN ? keys->n : from + TURN;
-    if (PyErr_CheckSignals() || besom__py_lock_enter_write(&self->lock)) return NULL;
+    if (PyErr_CheckSignals() || besom__py_lock_enter_write(&self->lock)) {
+      besom__py_tell_done(added);
+      return NULL;
+    }
     Py_BEGIN_ALLOW_THREADS status =
         insert_turn(self->f, keys, values->numbers, from, to, part, &added);
     Py_END_ALLOW_THREADS besom__py_lock_leave_write(&self->lock);

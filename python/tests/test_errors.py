@@ -3,6 +3,7 @@
 import errno
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -96,6 +97,29 @@ def test_unsupported():
     for call in (lambda: static.add("c"), lambda: static.add_many(["c"])):
         with pytest.raises(besom.UnsupportedError, match='"yesno" is static.*: besom.build$'):
             call()
+
+
+def test_an_interrupted_batch_tells_what_it_has_added():
+    f = besom.Filter(4_000_000, removable=True)
+
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_signal, _frame):
+        if len(f) and not raised:  # between two turns of a batch, of 2^20 keys each
+            raised.append(True)
+            raise Interrupt
+
+    raised = []
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        with pytest.raises(Interrupt) as caught:
+            f.add_many(range(4_000_000))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert 0 < caught.value.done == len(f) < 4_000_000
 
 
 def test_full():
