@@ -252,7 +252,7 @@ static double exact_rows(const pairs *p, report *numbers) {
 static findings run(bool full, report *numbers) {
   static const double rates[] = {1.0 / 16, 1.0 / 64, 1.0 / 256, 1.0 / 4096};
   findings found = {0};
-  uint64_t members = full ? 10000000 : 50000;
+  uint64_t members = full ? 1000000 : 50000;
   pairs p = pairs_of(members);
   queries absent = queries_of_zipf(1, members, members, BENCH_SEED);
   double each = places_per_member(&p), exact_bits = exact_rows(&p, numbers);
@@ -298,7 +298,7 @@ const claim maplet_claim = {
         "reported (rates up to 1/64), and takes fewer bits per pair than one Bloom filter per "
         "place with as few wrong ones",
     .differs =
-        "50,000 keys in 256 places, an eighth of them in two (full: 10^7). A read is a place that "
+        "50,000 keys in 256 places, an eighth of them in two (full: 10^6). A read is a place that "
         "is opened. Members are asked first, then the absent keys of both columns; bits_per_pair "
         "includes the reports. At 1/16 these are more than the default limit, and old ones are "
         "forgotten. Zipf 1 queries are for absent keys, as many as members. bloom_equal_reads: the "
