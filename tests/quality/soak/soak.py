@@ -33,16 +33,13 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import schedule  # noqa: E402
 import soak_docs  # noqa: E402
 from soak_state import State, last_counts, lock_directory  # noqa: E402
-
-
-class Interrupted(Exception):
-    """Ctrl-C, or the end of --minutes."""
 
 
 class Batch:
@@ -111,24 +108,24 @@ class Runner:
 
     def run(self):
         """Until nothing is left to do, the time is over, or an interrupt. Returns True if interrupted."""
+        interrupts = []  # an exception may be lost: Python ignores those that a finalizer raises
+        for number in INTERRUPTS:
+            signal.signal(number, lambda *_: interrupts.append(True))
         try:
-            while self.fill() or self.running:
+            while not interrupts and not self.is_late() and (self.fill() or self.running):
                 self.collect()
                 self.report()
-                self.check_time()
                 time.sleep(0.02)
-        except (KeyboardInterrupt, Interrupted) as reason:
-            print(f"\n{str(reason) or 'Interrupted'}: the state is kept, the next run goes on from there.")
-            return isinstance(reason, KeyboardInterrupt)
         finally:
             for batch in self.running:
                 batch.stop()
-        return False
+        if self.running or interrupts:
+            print(f"\n{'Interrupted' if interrupts else 'Time is over'}: the state is kept, the next run goes on from there.")
+        return bool(interrupts)
 
-    def check_time(self):
+    def is_late(self):
         """After the deadline nothing is started; batches that run get a minute."""
-        if self.deadline and time.monotonic() > self.deadline + 60:
-            raise Interrupted("Time is over")
+        return self.deadline and time.monotonic() > self.deadline + 60
 
     def fill(self):
         """Starts batches. Returns False if there is nothing to start."""
@@ -242,7 +239,7 @@ def main():
     options = parse_options()
     parts = schedule.load_parts(options.parts)
     rows = chosen_rows(parts, options)
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT
+    for number in INTERRUPTS:  # a shell's background jobs ignore SIGINT
         signal.signal(number, signal.default_int_handler)
     options.state.mkdir(parents=True, exist_ok=True)
     state = State(options.state / "state.json")
