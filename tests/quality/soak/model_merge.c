@@ -109,7 +109,7 @@ static void merged_with(model *m, const partner *p, besom_filter *merged) {
   drop_exceptions_of(m, p->f);
   join_stores(m);
   model_replace(m, merged);
-  if (m->keeps == PER_QUOTIENT && model_dropped(m)) model_unfix_all(m); /* it began with 0 */
+  if (m->keeps >= PER_QUOTIENT && model_dropped(m)) model_unfix_all(m); /* it began with 0 */
   for (size_t i = 0; i < p->n; i++) {
     size_t key = p->added[i];
     m->copies[key]++;
